@@ -40,21 +40,8 @@ from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, lis
 from crawlerproject.stores.rocks.rocks_store import UNREAD_FACT, RocksMessages
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
 from crawlerproject.stores.rocks.row_packing import unpack_rows
-from crawlerproject.stores.row_codec import (
-    FACTS,
-    FINGERPRINT_BYTES,
-    FORMAT_FACT,
-    HASH_BYTES,
-    MESSAGE_ROW,
-    MESSAGES,
-    PAGE_KEY_BYTES,
-    TEXT,
-    box_of,
-    number_of,
-    unpack_record,
-)
 
-OWN_FACTS = frozenset({FORMAT_FACT, ARCHIVE_FACT, "clean", "copied", "copied from", DUE_FACT})
+OWN_FACTS = frozenset({tables.FORMAT_FACT, ARCHIVE_FACT, "clean", "copied", "copied from", DUE_FACT})
 """About a folder and its process, not about the crawl; "copied": of versions up to 1.7."""
 _WORKER = "state-copy"
 # Longer than a change takes by far, short enough that a worker does not wait long for a copy that was killed.
@@ -193,13 +180,13 @@ def _give_others(rocks: Tables, journals: PartitionJournals, max_texts: int) -> 
         while some := list(islice(prints, _ROWS)):
             texts.exchange([text for row in some if (text := _text(rocks, *row)) is not None], [], 0)
     mail = RocksMessages(lambda: rocks)
-    for key, packed in rocks.rows(MESSAGES, prefix=bytes((MESSAGE_ROW,))):
-        box, number = box_of(key), number_of(key)
+    for key, packed in rocks.rows(tables.MESSAGES, prefix=bytes((tables.MESSAGE_ROW,))):
+        box, number = tables.box_of(key), tables.number_of(key)
         if number > mail.read_up_to(box):
             journals.post([(box.partition, Posted(box.outbox, number, packed))])
     state = worker_keys(crawl, "").state
-    for key, value in rocks.rows(FACTS):
-        if not tables.HOST_OF[FACTS](key, value) and (name := key.decode(*TEXT)) not in OWN_FACTS:
+    for key, value in rocks.rows(tables.FACTS):
+        if not tables.HOST_OF[tables.FACTS](key, value) and (name := key.decode(*tables.TEXT)) not in OWN_FACTS:
             link.call("HSET", [state], f"fact:{name}", value)
 
 
@@ -207,7 +194,7 @@ def _text(rocks: Tables, key: bytes, page: bytes) -> Text | None:
     """What a row of the first table of all hosts says."""
     if (record := rocks.get(tables.PAGES, page)) is None:
         return None
-    return Text(int.from_bytes(key[-FINGERPRINT_BYTES:], "big"), page, unpack_record(record).url)
+    return Text(int.from_bytes(key[-tables.FINGERPRINT_BYTES :], "big"), page, tables.unpack_record(record).url)
 
 
 # --- into a folder --------------------------------------------------------------------------------
@@ -234,8 +221,8 @@ def to_rocks(source: RedisCrawl, target: Path, whole: Callable[[], None], say: S
         rocks = store.tables
         _take_others(rocks, journals)
         copied = compare(rocks, journals)
-        rows = [(MESSAGES, key, None) for key, _ in rocks.rows(MESSAGES)]
-        marks = [(FACTS, key, None) for key, _ in rocks.rows(FACTS, prefix=MARK_FACT.encode())]
+        rows = [(tables.MESSAGES, key, None) for key, _ in rocks.rows(tables.MESSAGES)]
+        marks = [(tables.FACTS, key, None) for key, _ in rocks.rows(tables.FACTS, prefix=MARK_FACT.encode())]
         put(rocks, [*rows, *marks])
         rocks.sync()
         end(journals)
@@ -269,7 +256,7 @@ def _take_others(rocks: Tables, journals: PartitionJournals) -> None:
                 unread.append(each.packed)
                 done[each.outbox] = each.number
         facts[f"{UNREAD_FACT}/{partition}"] = b"[" + b",".join(unread) + b"]"
-    put(rocks, ((FACTS, name.encode(*TEXT), value) for name, value in facts.items()))
+    put(rocks, ((tables.FACTS, name.encode(*tables.TEXT), value) for name, value in facts.items()))
 
 
 def _crawl_facts(link: RedisLink, crawl: str) -> dict[str, bytes]:
@@ -278,7 +265,7 @@ def _crawl_facts(link: RedisLink, crawl: str) -> dict[str, bytes]:
     workers = sorted(name.decode() for name in link.call("HKEYS", [fleet_keys(crawl).incarnations]))
     for worker in ["", *workers]:
         for field, value in link.call("HGETALL", [worker_keys(crawl, worker).state]).items():
-            kind, _, name = field.decode(*TEXT).partition(":")
+            kind, _, name = field.decode(*tables.TEXT).partition(":")
             if kind == "fact" and name not in OWN_FACTS:
                 facts[name] = _put_together(name, facts.get(name), value)
     # Not "clean": when the workers asked last is not known, so every host waits its pause at the start.
@@ -306,7 +293,9 @@ def compare(rocks: Tables, journals: PartitionJournals) -> Copied:
     """Look at every row on both sides; all partitions are held. Raises OperatorError for a difference."""
     queued = rocks.rows(tables.QUEUE)
     # A robots.txt that another host answers waits there under the key of its own: two partitions know it.
-    abroad = {row[:PAGE_KEY_BYTES] for place, row in queued if place[:HASH_BYTES] != row[:HASH_BYTES]}
+    abroad = {
+        row[: tables.PAGE_KEY_BYTES] for place, row in queued if place[: tables.HASH_BYTES] != row[: tables.HASH_BYTES]
+    }
     here, there = Counter[str](), Counter[str]()
     for table, word in _WORDS.items():
         for key, _ in _kept(rocks.rows(table), journals):
@@ -316,7 +305,7 @@ def compare(rocks: Tables, journals: PartitionJournals) -> Copied:
         for (table, key), value in _kept(_rows_there(journals, partition).items(), journals):
             if table in _WORDS:
                 there[_WORDS[table]] += key not in abroad
-            if not different and table != MESSAGES and rocks.get(table, key) != value:
+            if not different and table != tables.MESSAGES and rocks.get(table, key) != value:
                 different = _named(table, key, value)
     for what in _WORDS.values():
         if here[what] != there[what]:
@@ -330,7 +319,7 @@ def compare(rocks: Tables, journals: PartitionJournals) -> Copied:
 def _named(table: str, key: bytes, value: bytes) -> str:
     """What a row is about, in words."""
     if table == tables.PAGES:
-        return unpack_record(value).url
+        return tables.unpack_record(value).url
     return f"the host {tables.HOST_OF[table](key, value)}" if table in tables.HOST_OF else _WORDS[table]
 
 
