@@ -88,8 +88,7 @@ class Engine:
         if engine is None or engine.spider is None or self._run.closed or engine.needs_backout():
             return
         # Scrapy 2.19 has no public call for it but ``crawl``, which takes a request and hands it back to the scheduler.
-        slot: Any = engine._slot
-        slot.nextcall.schedule()
+        _ask_soon(engine._slot)
 
     def _ask_now(self) -> None:
         self._timer = None
@@ -108,6 +107,12 @@ class Engine:
     def stop(self, reason: str) -> None:
         """End the crawl; what is on its way ends first."""
         close_crawl(self._crawler, reason)
+
+
+def _ask_soon(slot: Any) -> None:
+    """Have the engine ask in the next turn of the loop; where it will, Scrapy would find so after an import."""
+    if slot.nextcall._call is None:
+        slot.nextcall.schedule()
 
 
 def close_crawl(crawler: Crawler, reason: str) -> None:
@@ -168,7 +173,7 @@ class FastPath:
                 response = _failure()
             finally:
                 self._downloader.active.remove(request)
-            slot.nextcall.schedule()
+            _ask_soon(slot)
             if not isinstance(response, Response):
                 await maybe_deferred_to_future(scraper.enqueue_scrape(response, request))
                 return
@@ -188,7 +193,7 @@ class FastPath:
             logger.exception("could not handle %s", request.url, extra={"url": request.url})
         finally:
             slot.remove_request(request)
-            slot.nextcall.schedule()
+            _ask_soon(slot)
 
     def _announce(self, response: Response, request: Request) -> None:
         """The line in Scrapy's log, and its signal or what alone listens to it."""

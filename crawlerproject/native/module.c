@@ -236,28 +236,18 @@ static PyObject *module_is_utf8(PyObject *module, PyObject *object)
     return source_of(object, &source, &size) ? PyBool_FromLong(words_is_utf8(source, size)) : NULL;
 }
 
-/* Digits and blanks of ASCII: in them alone a calendar's days differ (rules/text_likeness.py). */
-static const unsigned char UNSAID[256] = {
-    ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
-    ['8'] = 1, ['9'] = 1, [' '] = 1, ['\t'] = 1, ['\r'] = 1, ['\n'] = 1, ['\f'] = 1,
-};
-
-/* bytes.translate(None, …) in half the time: each byte is written, and counts if it is to stay. */
+/* bytes.translate(None, …) in a third of the time. */
 static PyObject *module_said(PyObject *module, PyObject *object)
 {
     const unsigned char *source;
-    size_t size, left = 0;
+    size_t size;
     (void)module;
     if (!source_of(object, &source, &size))
         return NULL;
-    PyObject *said = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size + 1);
+    PyObject *said = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size + WORDS_SAID_ROOM));
     if (!said)
         return NULL;
-    unsigned char *out = (unsigned char *)PyBytes_AS_STRING(said);
-    for (size_t at = 0; at < size; at++) {
-        out[left] = source[at];
-        left += !UNSAID[source[at]];
-    }
+    size_t left = words_said(source, size, (unsigned char *)PyBytes_AS_STRING(said));
     _PyBytes_Resize(&said, (Py_ssize_t)left);
     return said;
 }

@@ -213,6 +213,9 @@ bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size
 bool page_buffer_join(struct page_buffer *buffer, size_t count, const unsigned char *data, size_t size);
 
 bool words_is_utf8(const unsigned char *text, size_t size);
+/* A text without digits and blanks of ASCII, and how long it is; ``out`` has room for all of it and this more. */
+enum { WORDS_SAID_ROOM = 8 };
+size_t words_said(const unsigned char *text, size_t size, unsigned char *out);
 size_t words_characters(const unsigned char *text, size_t size);
 /* Whether CJK has to be looked for, in which every character is a word (UTF-8 only). */
 bool words_has_cjk(const unsigned char *text, size_t size);

@@ -123,7 +123,7 @@ class Parts:
         self.answer = answer
         self.met: list[str] = []
         self.given: list[Any] | Exception = []
-        slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=lambda: self.met.append("asks")))
+        slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=lambda: self.met.append("asks"), _call=None))
         slot.add_request, slot.remove_request = self._noted("begins"), self._noted("ends")
         self.downloader = SimpleNamespace(active=set(), handlers=SimpleNamespace(_get_handler=lambda _: self))
         self.scraper = SimpleNamespace(
@@ -294,7 +294,9 @@ class Scrapys:
         self.full = False
         self.ended = ""
         self.spider: Any = object()
-        self._slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self._schedule), inprogress={"a request"})
+        self._slot = SimpleNamespace(
+            nextcall=SimpleNamespace(schedule=self._schedule, _call=None), inprogress={"a request"}
+        )
 
     def _schedule(self) -> None:
         self.asked += 1

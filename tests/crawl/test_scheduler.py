@@ -41,7 +41,9 @@ class Opened(FrontierScheduler):
         self.spider = spider_of(settings)
         crawler: Any = self.spider.crawler
         self.asked = 0
-        slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self._asked), inprogress=set(), scheduler=self)
+        slot = SimpleNamespace(
+            nextcall=SimpleNamespace(schedule=self._asked, _call=None), inprogress=set(), scheduler=self
+        )
         crawler.stats, crawler.request_fingerprinter = Stats(), RequestFingerprinter(crawler)
         crawler.engine = SimpleNamespace(spider=self.spider, _slot=slot, scheduler=self, needs_backout=lambda: False)
         crawler.crawling = True

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject import native
+from crawlerproject.rules import text_likeness
 from crawlerproject.rules.page import extract, text_fingerprint
 from crawlerproject.rules.page import page as reader
 from crawlerproject.rules.page.body import Weight, in_utf8, weight, weight_in_python
@@ -227,3 +228,15 @@ def test_only_bytes_are_read() -> None:
             page.read(wrong)
         with pytest.raises(TypeError):
             page.weight(wrong)
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"word", b"7", b" ", b"\t", b"\0", b"/", b":", b"\x80", b"\xff", b"123"])).map(
+        b"".join
+    )
+)
+def test_digits_and_blanks_are_left_out_alike(text: bytes) -> None:
+    """Of texts of any length, wherever in a step of eight bytes they stand."""
+    page = native.reader
+    assert page is not None
+    assert page.said(text) == text.translate(None, text_likeness._UNSAID)
