@@ -48,7 +48,7 @@ _SECTION = Struct("<BI")  # and how many
 # Of one row: its table, bytes of the key and of the value.
 _ROW = Struct("<BHI")
 _GONE = 0xFFFF_FFFF
-_WITHOUT_DIGEST = 0x80  # of its URL, which the key of its page ends with
+_WITHOUT_KEY = 0x80  # of its page, or what follows of it from the URL
 # The rows of hosts first: they lead to all others of a partition that was taken in by half.
 _NUMBERS = {name: TABLES.index(name) for name in (MESSAGES, *TABLES)}
 
@@ -104,10 +104,10 @@ def pack_changes(changes: Sequence[Iterable[Row]]) -> list[bytes]:
             parts += (_ROW.pack(number, len(key), _GONE), key)
             continue
         # As far as it is short: URLs are plain.
-        if table == QUEUE and value[HASH_BYTES:PAGE_KEY_BYTES] == xxh3_128_digest(_url_of_queued(value)):
-            number, value = number | _WITHOUT_DIGEST, value[:HASH_BYTES] + value[PAGE_KEY_BYTES:]
+        if table == QUEUE and value[:PAGE_KEY_BYTES] == key[:HASH_BYTES] + xxh3_128_digest(_url_of_queued(value)):
+            number, value = number | _WITHOUT_KEY, value[PAGE_KEY_BYTES:]
         elif table == PAGES and key[HASH_BYTES:] == xxh3_128_digest(_url_of_record(value)):
-            number, key = number | _WITHOUT_DIGEST, key[:HASH_BYTES]
+            number, key = number | _WITHOUT_KEY, key[:HASH_BYTES]
         parts += (_ROW.pack(number, len(key), len(value)), key, value)
     return [zlib.compress(b"".join(parts), _JOURNAL_LEVEL), *([b""] * (len(changes) - 1))]
 
@@ -115,15 +115,15 @@ def pack_changes(changes: Sequence[Iterable[Row]]) -> list[bytes]:
 def _row_by_row(data: _Columns) -> Iterator[Row]:
     while data.left:
         number, key_bytes, value_bytes = _ROW.unpack(data.take(_ROW.size))
-        table, key = TABLES[number & ~_WITHOUT_DIGEST], data.take(key_bytes)
+        table, key = TABLES[number & ~_WITHOUT_KEY], data.take(key_bytes)
         if value_bytes == _GONE:
             yield table, key, None
             continue
         value = data.take(value_bytes)
-        if number & _WITHOUT_DIGEST and table == QUEUE:
-            longer = b"".join((value[:HASH_BYTES], bytes(PAGE_KEY_BYTES - HASH_BYTES), value[HASH_BYTES:]))
-            value = b"".join((value[:HASH_BYTES], xxh3_128_digest(_url_of_queued(longer)), value[HASH_BYTES:]))
-        elif number & _WITHOUT_DIGEST:
+        if number & _WITHOUT_KEY and table == QUEUE:
+            url = _url_of_queued(bytes(PAGE_KEY_BYTES) + value)
+            value = b"".join((key[:HASH_BYTES], xxh3_128_digest(url), value))
+        elif number & _WITHOUT_KEY:
             key += xxh3_128_digest(_url_of_record(value))
         yield table, key, value
         if table in (QUEUE, PAGES):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import PageRecord, QueuedPage
 from crawlerproject.stores.rocks.row_packing import Row, pack_changes, pack_rows, unpack_rows
 from crawlerproject.stores.row_codec import (
+    HASH_BYTES,
     PAGE_KEY_BYTES,
     PAGES,
     PAYLOADS,
@@ -80,6 +82,14 @@ def test_changes_are_packed_with_the_first() -> None:
     assert [len(each) > 0 for each in pack_changes([[first], [first], []])] == [True, False, False]
     assert pack_changes([]) == []
     assert list(unpack_rows(b"")) == list(unpack_rows(pack_rows([]))) == []
+
+
+def test_what_follows_from_a_url_is_not_written_with_each_change() -> None:
+    """The digest of its host stands in the place in the queue, that of the URL nowhere."""
+    page = parse(URLS[0])
+    row = QueuedPage(page.host, page.key, page.url, 1, 1_700_000_000_000_000, 3, "LLL", "")
+    text = zlib.decompress(pack_changes([[(QUEUE, queue_key(row), pack_queued(row))]])[0])
+    assert [text.count(part) for part in (page.key[:HASH_BYTES], page.key[HASH_BYTES:])] == [1, 0]
 
 
 def test_a_page_takes_little_but_what_is_chance() -> None:
