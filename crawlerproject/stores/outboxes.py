@@ -37,6 +37,7 @@ class Outboxes:
         self._places: dict[Box, int] = {}  # the last number that was posted
         self._unread: dict[Box, deque[tuple[int, int]]] = {}  # number, bytes; in order, none empty
         self._unread_bytes = Counter[str]()  # of these, by receiver
+        self.full = False  # something waits until a receiver has read, as far as ``waiting`` has seen
 
     def wrote(self) -> None:
         """Whatever was written until now is durable, or will be before ``waiting`` is asked."""
@@ -44,7 +45,7 @@ class Outboxes:
 
     def waiting(self, most_bytes: int) -> list[tuple[int, Posted]]:
         """What is to be posted now, each with its partition, until it has so many bytes. StorageError."""
-        posts, chosen = list[tuple[int, Posted]](), Counter[str]()
+        posts, chosen, self.full = list[tuple[int, Posted]](), Counter[str](), False
         for box in list(self._unposted):
             # Of the own outbox what is synced; the messages of others are older than the start.
             up_to = self._messages.durable.last if box.outbox == self._messages.outbox else maxsize
@@ -62,6 +63,7 @@ class Outboxes:
                     if at == place:
                         del self._unposted[box]
                     break
+            self.full = self.full or self._unread_bytes[to] + chosen[to] >= self._window_bytes
         return posts
 
     def are_posted(self, posts: Iterable[tuple[int, Posted]]) -> None:

@@ -63,6 +63,8 @@ _HOSTS = 100_000
 _MOST_LETTERS = 20
 # Given to Redis in one call.
 _MOST_BYTES = 1 << 20
+# Of messages to a partition, in Redis and not read. More wait here: an inbox whose holder is away stays small (ours).
+_WINDOW_BYTES = 1 << 20
 # Messages that were posted, after which Redis is asked which were read; sooner when there is nothing else to do.
 _FORGOTTEN_AT_ONCE = 1_000
 # First captures at hand: each is asked for when its page is compared, and when it is written.
@@ -91,7 +93,7 @@ class GivingStore(RocksStore):
         self._originals: LruCache[bytes, Original] = LruCache(_ORIGINALS)  # other workers' first captures
         self._letters: defaultdict[Box, list[tuple[int, bytes]]] = defaultdict(list)  # of this start, not yet posted
         self._in_rows: dict[Box, int] = {}  # of boxes of which rows alone have what comes behind these: the last number
-        self._outboxes = Outboxes(self.messages, self._letters_of)
+        self._outboxes = Outboxes(self.messages, self._letters_of, lambda box: f"{box.partition}", _WINDOW_BYTES)
         self._named = False  # Redis knows of which outboxes messages may come
         self._unasked = 0  # messages that were posted since Redis was asked which were read
         self._due_marks: dict[int, tuple[int, dict[bytes, int]]] = {}  # messages read: what leaves the inbox, by outbox
@@ -297,7 +299,8 @@ class GivingStore(RocksStore):
                 waiting.append(Append(partition, sent + 1, changes, removed, list(marks.items())))
                 for number in range(sent + 1, last + 1):
                     batch.delete(row_codec.MESSAGES, row_codec.journal_key(partition, number))
-        boxes = [] if (waiting or messages) and self._unasked < _FORGOTTEN_AT_ONCE else self._unread_boxes()
+        rests = (waiting or messages) and self._unasked < _FORGOTTEN_AT_ONCE and not self._outboxes.full
+        boxes = [] if rests else self._unread_boxes()
         mail = Mail(messages, payloads, boxes)
         if not (waiting or facts or any(mail)):
             return
@@ -357,7 +360,8 @@ class GivingStore(RocksStore):
         """Whether Redis has everything, and every message has taken effect."""
         changed = any(number > self._sent[p] for p, number in self._numbers.items())
         written = self.messages.applied.last > self.messages.durable.last
-        return not (changed or written or self._outboxes.unread() or self._due_marks or self._facts)
+        unread = self._outboxes.full or self._outboxes.unread()
+        return not (changed or written or unread or self._due_marks or self._facts)
 
     # --- messages -------------------------------------------------------------------------------
 

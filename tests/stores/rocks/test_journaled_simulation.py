@@ -368,6 +368,7 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
     monkeypatch.setattr(Tables, "write", written)
     monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 20)
     monkeypatch.setattr(giving_store, "_MOST_LETTERS", 1)
+    monkeypatch.setattr(giving_store, "_WINDOW_BYTES", 500)
     for module in (journaled_store, partition_rows):
         monkeypatch.setattr(module, "ROWS_AT_A_TIME", 10)
     return made

@@ -462,6 +462,40 @@ def test_what_waits_while_redis_is_away_is_in_rows(store: JournaledStore, monkey
     assert number > 3 * most + 1
 
 
+def test_an_inbox_without_a_holder_does_not_grow(
+    store: JournaledStore, rival: JournaledStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More waits at its sender, also of a partition that is given back later; that of others goes on."""
+    monkeypatch.setattr(giving_store, "_FORGOTTEN_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(store._outboxes, "_window_bytes", 2_000)
+    store.give_back(0)
+    for number in range(100):
+        store.apply(filled())
+        store.apply(Changes(messages=[(0, b"%300d" % number), (1, b"%300d" % number)]))
+        store.sync()
+        if number % 9 == 8:  # what is here is read, as ever
+            store.read(1, store.unread([1], 5)[1])
+    for _ in range(30):
+        if (inbox := store.unread([1], 99).get(1)) is not None:
+            store.read(1, inbox)
+        store.sync()
+    take(rival, 0)
+    got = list[bytes]()
+    for _ in range(100):
+        if (inbox := rival.unread([0], 99).get(0)) is not None:
+            assert len(inbox.messages) <= 2_000 / 300 + 1
+            got += [each.packed for each in inbox.messages]
+            rival.apply(Changes(read=[(Box(0, each.outbox), each.number) for each in inbox.messages[-1:]]))
+            rival.read(0, inbox)
+            rival.sync()
+        store.apply(filled())
+        store.sync()
+        assert len(got) == 100 or not store.quiet
+    store.sync()
+    assert store.quiet
+    assert got == [b"%300d" % number for number in range(100)]
+
+
 def test_messages_of_an_earlier_process_are_posted(store: JournaledStore, server: RedisServer, tmp_path: Path) -> None:
     """What it had written and not sent, or sent and not known as read."""
     store.apply(Changes(messages=[(1, b"sent")]))
