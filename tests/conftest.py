@@ -60,6 +60,8 @@ def _import_share(config: pytest.Config) -> None:
     number, workers = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
     if config.args != config.getini("testpaths") or not number:
         return
+    # Classes that Scrapy deprecates look for the sources of the whole stack in all modules: early, a second less.
+    importlib.import_module("scrapy.core.downloader.contextfactory")
     for path in sorted(TESTS.rglob("test_*.py"))[int(number.removeprefix("gw")) :: int(workers)]:
         with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
             importlib.import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
