@@ -1,31 +1,22 @@
 """Every host of a crawl as one row: its state in one word, what it has, what it owes, where its pace comes from.
 
 And all of them summed up: how long politeness alone will still take, and the first of them in an order. A million
-hosts, row by row, take half a minute and gigabytes: their packed states are read some thousand at a time and reckoned
-column by column, and rows are made of those that are shown and of the few whose state is not plain.
+hosts, row by row, take half a minute: the native reader counts their packed states some thousand at a time
+(``census.c``), and rows are made of those that are shown and of the few whose state is not plain.
 """
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from heapq import nsmallest
 from itertools import islice
+from math import inf
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from crawlerproject.frontier.hosts.host import (
-    ANY_STATE,
-    HELD,
-    NOT_PLAIN_FLAGS,
-    PACKED,
-    PLAIN_BYTES,
-    PLAIN_VERSION,
-    STATE_FLAGS,
-    Host,
-    HostState,
-)
+from crawlerproject import native
+from crawlerproject.frontier.hosts.host import HELD, Host, HostState
 from crawlerproject.frontier.passage import caused_externally
 from crawlerproject.inspection.url_state import Fact
 from crawlerproject.rules.politeness.bottleneck import Queue, pace_limits
@@ -201,29 +192,11 @@ def _queue(row: HostRow) -> Queue:
     return Queue(row.host, row.address, row.queued, row.pace_seconds, response_seconds, row.free_in_seconds)
 
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
-
-_AT_ONCE = 20_000  # of hosts: some 4 MB; so many and fewer are small (ours)
+_AT_ONCE = 20_000  # of hosts: some 4 MB (ours)
 _SLOWEST = 3
 TEXTS = ("host", "state", "address")
 """Columns of a HostRow that are ordered from a to z; numbers from the largest, what is not known last."""
 _WORDS = ("done", "free", "in-flight", "left-alone", "limited", "parked", "paused", "resting", "waiting")
-_DONE, _FREE, _LIMITED, _PARKED, _PAUSED, _RESTING, _WAITING = (
-    _WORDS.index(word) for word in ("done", "free", "limited", "parked", "paused", "resting", "waiting")
-)
-_AS_STORED = {  # of a HostRow, and in PACKED
-    "queued": "rows",
-    "done": "fetched",
-    "known": "known",
-    "pace_seconds": "delay_seconds",
-    "failures": "failures",
-}
-_PACKED_BYTES = struct.calcsize("<" + "".join(kind for _, kind in PACKED))
-_BEHIND = bytes(_PACKED_BYTES + 8 * 255)
-"""Behind packed hosts: each is read as if it had as many samples as another, and as if it were long enough."""
 Packed = tuple[str, bytes]
 Head = Callable[[str, int], list[QueuedPage]]
 
@@ -251,18 +224,10 @@ def census(
 
     Of those in a ``state``, if one is given; or of those with ``queued`` URLs.
     """
-    stream = iter(hosts)
-    some = list(islice(stream, _AT_ONCE))
-    if len(some) < _AT_ONCE:
-        rows = list(host_rows(some, now, leased, head))
-        chosen = [row for row in rows if state in (None, row.state) and (row.queued or not queued)]
-        return Census(
-            outlook(rows), len(chosen), nsmallest(limit, chosen, key=lambda row: (_rank(row, column), row.host))
-        )
     counted = _Counted(now, frozenset(leased), head, column, limit, state, queued=queued)
-    while some:
+    stream = iter(hosts)
+    while some := list(islice(stream, _AT_ONCE)):
         counted.add(some)
-        some = list(islice(stream, _AT_ONCE))
     return counted.result()
 
 
@@ -271,7 +236,7 @@ def _rank(row: HostRow, column: str) -> float:
     if column in TEXTS:
         return _WORDS.index(row.state) if column == "state" else 0.0  # by name, which stands behind each rank
     value = attrgetter(column)(row)
-    return float("inf") if value is None else -value
+    return inf if value is None else -value
 
 
 class _First:
@@ -284,14 +249,12 @@ class _First:
     def add(self, found: Iterable[tuple[float, str, bytes]]) -> None:
         self._kept = sorted([*self._kept, *found])[: self._limit]  # two runs in order, nearly
 
-    def add_columns(self, ranks: Array, places: Array, hosts: Sequence[Packed]) -> None:
-        """``places`` are those of the ranks among the ``hosts``, which are in order of name."""
-        if len(self._kept) == self._limit:
-            better = ranks <= self._kept[-1][0] if self._kept else ranks < ranks
-            ranks, places = ranks[better], places[better]
-        first = ranks.argsort(kind="stable")[: self._limit]
-        found = zip(ranks[first].tolist(), places[first].tolist(), strict=True)
-        self.add((rank, *hosts[place]) for rank, place in found)
+    @property
+    def limit(self) -> tuple[float, str | None]:
+        """What comes before this rank and name is among the first; without a name, anything is."""
+        if len(self._kept) < self._limit:
+            return inf, None
+        return self._kept[-1][:2] if self._kept else (-inf, "")
 
     def hosts(self) -> list[Packed]:
         """From the first on."""
@@ -313,7 +276,7 @@ class _Counted:
         queued: bool,
     ) -> None:
         self._now, self._leased, self._head, self._column = now, leased, head, column
-        self._state, self._code = state, None if state is None else _WORDS.index(state)
+        self._state = state
         self._queued_only = queued
         self._first, self._slowest = _First(limit), _First(_SLOWEST)
         self._states: Counter[str] = Counter()
@@ -323,28 +286,20 @@ class _Counted:
         self._of_ports: list[HostRow] = []  # names share a clock with their ports: summed up together
 
     def add(self, hosts: list[Packed]) -> None:
-        """The next ones, in order of name."""
-        import numpy as np  # 0.1 s of a start that a small crawl does without
-
-        names, packed = zip(*hosts, strict=True)
-        lengths = np.fromiter(map(len, packed), np.int64, len(packed))
-        starts = lengths.cumsum() - lengths
-        together = b"".join(packed) + _BEHIND
-        kinds = np.dtype([(name, f"<{kind}") for name, kind in PACKED])
-        fixed = np.ndarray(len(together) - len(_BEHIND), kinds, together, strides=(1,))[starts]
-        moments = np.stack([fixed[name] for name in ("next_free", "rest_until", "delay_seconds", "floor_seconds")])
-        plain = (fixed["version"] == PLAIN_VERSION) & (fixed["flags"] & NOT_PLAIN_FLAGS == 0)
-        plain &= lengths == PLAIN_BYTES + 8 * fixed["stored_samples"].astype(np.int64)
-        plain &= (np.abs(moments) <= LATEST).all(0) & (fixed["floor_seconds"] <= LEAVE_ALONE_SECONDS)
-        if ":" in "\n".join(names):
-            plain &= ~np.array([":" in name for name in names])
-        if self._leased:
-            plain &= ~np.array([name in self._leased for name in names])
-        self._add_rows([hosts[place] for place in np.flatnonzero(~plain)])
-        places = np.flatnonzero(plain)
-        if len(places) < len(hosts):
-            fixed, starts = fixed[places], starts[places]
-        self._add_columns(np, fixed, _means(np, fixed["stored_samples"], starts, together), places, hosts)
+        """The next ones."""
+        if (page := native.reader) is None:
+            self._add_rows(hosts)
+            return
+        odd, first, slowest, chosen, states, queued, eta_seconds, *others = page.census(
+            *(hosts, self._leased, self._now, LATEST, LEAVE_ALONE_SECONDS, HostRow._fields.index(self._column)),
+            *(-1 if self._state is None else _WORDS.index(self._state), self._queued_only),
+            *(self._first.limit, self._slowest.limit),
+        )
+        self._count += chosen
+        self._sum(Outlook(Counter(dict(zip(_WORDS, states, strict=True))), queued, eta_seconds, [], *others))
+        self._first.add(first)
+        self._slowest.add(slowest)
+        self._add_rows(odd)
 
     def _add_rows(self, hosts: list[Packed]) -> None:
         """Those of which a row is made."""
@@ -369,46 +324,6 @@ class _Counted:
         self._eta_seconds = max(self._eta_seconds, _known(ahead.eta_seconds))
         self._ceiling += ahead.ceiling
 
-    def _add_columns(self, np: Any, fixed: Array, means: Array, places: Array, hosts: list[Packed]) -> None:
-        """Those whose states are plain; the row of one is that of ``host_row``."""
-        states = _states(np, fixed, self._now)
-        free_in = np.maximum(0.0, np.maximum(fixed["next_free"], fixed["rest_until"]) - self._now)
-        rows, delays = fixed["rows"].astype(float), fixed["delay_seconds"]
-        cycles = delays + np.where(np.isnan(means), 0.0, means)
-        eta = np.where(
-            (rows > 0) & ~np.isin(states, (_PARKED, _LIMITED, _PAUSED)),
-            free_in + np.maximum(0.0, rows * cycles - delays),
-            np.nan,
-        )
-        rests = np.maximum(0.0, fixed["rest_until"] - self._now)
-        self._count_columns(np, states, rows, rests)
-        if (waits := np.isin(states, (_FREE, _WAITING))).any():
-            done_in = free_in + rows * cycles - delays
-            with np.errstate(divide="ignore"):
-                self._ceiling += float((1 / cycles[waits]).sum())
-            self._eta_seconds = max(self._eta_seconds, 0.0, float(done_in[waits].max()))
-            self._slowest.add_columns(-eta[waits], places[waits], hosts)
-        columns = {"response_seconds": means, "free_in_seconds": free_in, "rests_seconds": rests, "eta_seconds": eta}
-        columns |= {column: fixed[field] for column, field in _AS_STORED.items()}
-        chosen = rows > 0 if self._queued_only else np.ones(len(places), bool)
-        if self._code is not None:
-            chosen &= states == self._code
-        self._count += int(chosen.sum())
-        if self._column in TEXTS:
-            ranks = states if self._column == "state" else np.zeros(len(places))
-        else:
-            ranks = -columns[self._column].astype(float)
-        ranks = np.where(np.isnan(ranks), np.inf, ranks)  # unknown
-        self._first.add_columns(ranks[chosen], places[chosen], hosts)
-
-    def _count_columns(self, np: Any, states: Array, rows: Array, rests: Array) -> None:
-        self._states += Counter(dict(zip(_WORDS, np.bincount(states, minlength=len(_WORDS)).tolist(), strict=True)))
-        self._queued += int(rows[np.isin(states, (_FREE, _WAITING))].sum())
-        self._parked_queued += int(rows[states == _PARKED].sum())
-        if (resting := states == _RESTING).any():
-            self._resting_queued += int(rows[resting].sum())
-            self._rests_seconds = max(self._rests_seconds, float(rests[resting].max()))
-
     def result(self) -> Census:
         """Of all that were added."""
         self._sum(outlook(self._of_ports))
@@ -421,7 +336,7 @@ class _Counted:
             self._resting_queued,
             None if self._rests_seconds < 0 else self._rests_seconds,
             self._parked_queued,
-            self._ceiling if self._ceiling < float("inf") else 0.0,
+            self._ceiling if self._ceiling < inf else 0.0,
         )
         return Census(ahead, self._count, self._rows(self._first))
 
@@ -436,24 +351,3 @@ def _waits(row: HostRow) -> bool:
 
 def _known(seconds: float | None) -> float:
     return -1.0 if seconds is None else seconds
-
-
-def _states(np: Any, fixed: Array, now: float) -> Array:
-    """Of plain hosts, as places in ``_WORDS``: what ``host_state`` asks first stands last here."""
-    states: Array = np.where(fixed["next_free"] > now, _WAITING, _FREE)
-    states[fixed["rest_until"] > now] = _RESTING
-    states[fixed["rows"] == 0] = _DONE
-    of_operator = fixed["flags"] & ANY_STATE
-    states[of_operator == STATE_FLAGS[HostState.PARKED]] = _PARKED
-    for held, code in ((HostState.PAUSED, _PAUSED), (HostState.LIMITED, _LIMITED)):
-        states[(of_operator == STATE_FLAGS[held]) & (fixed["rows"] > 0)] = code
-    return states
-
-
-def _means(np: Any, counts: Array, starts: Array, together: bytes) -> Array:
-    """Mean response time of each plain host, whose bytes start there; NaN where it has none."""
-    most = int(counts.max(initial=0))
-    times = np.ndarray((len(together) - 8 * most + 1, most), "<d", together, strides=(1, 8))[starts + _PACKED_BYTES]
-    with np.errstate(invalid="ignore"):
-        means: Array = np.where(np.arange(most) < counts[:, None], times, 0.0).sum(1) / counts
-    return means

@@ -116,6 +116,22 @@ class Page(Protocol):
     ) -> dict[bytes, bytes]:
         """``put_rows_in_python``."""
 
+    def census(
+        self,
+        hosts: list[tuple[str, bytes]],
+        leased: frozenset[str],
+        now: float,
+        latest: float,
+        leave_alone_seconds: float,
+        column: int,
+        state: int,
+        queued: bool,
+        first: tuple[float, str | None],
+        slowest: tuple[float, str | None],
+        /,
+    ) -> tuple[Any, ...]:
+        """Hosts summed up, and those of which Python has to make a row; ``census.c`` says what is what."""
+
     def members(
         self, data: bytes, at: int, most: int, offset: int, kind: type[T], /
     ) -> tuple[int, list[T], bytes | None]:

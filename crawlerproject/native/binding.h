@@ -29,6 +29,9 @@ PyObject *member_head(PyObject *module, PyObject *const *given, Py_ssize_t count
 /* RFC 4648 6: five bytes are eight letters; ``size`` is a multiple of five. */
 void member_base32(const unsigned char *data, size_t size, unsigned char *letters);
 
+/* census.c */
+PyObject *census_hosts(PyObject *module, PyObject *given);
+
 /* links.c */
 PyObject *links_addresses(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *links_targets(PyObject *module, PyObject *const *given, Py_ssize_t count);

@@ -29,7 +29,7 @@
  *   short(fields, block) -> the record of ``sealed`` as a gzip member; None: Python compresses it
  *   ids(random) -> tuple of str: of each 16 bytes a record id, as new_record_ids
  *   base32(data) -> str, of bytes in groups of five
- *   addresses, followed, news, allowed, settled, put_rows: links.c
+ *   addresses, followed, news, allowed, settled, put_rows: links.c; census: census.c
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
  *
  * Nothing of Python is called during the walk.
@@ -377,6 +377,7 @@ static PyMethodDef methods[] = {
     {"settled", SEVERAL(links_settled), "How many of a host that is settled."},
     {"rows", SEVERAL(links_rows), "Rows of a host's queue."},
     {"put_rows", SEVERAL(links_put_rows), "Rows of a host's queue into a batch."},
+    {"census", census_hosts, METH_VARARGS, "Hosts of a crawl, counted."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},
 };

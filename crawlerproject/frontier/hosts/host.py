@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # version 2 did not have; then, which version 3 did not have, name_free, when its pace alone would let it be asked (of
 # one that is held on disk), then, which version 4 did not have, pages, bytes and busy seconds; then, of one whose door
 # external requests' trouble has closed (version 5 had none), the door and its reason; and of the host at the default
-# port the other ports of its name. Little-endian, epoch seconds.
+# port the other ports of its name. Little-endian, epoch seconds. native/census.c reads it too.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _MOMENTS = 7  # of its values, the first ones: moments and pauses
 _STORED = (
@@ -43,13 +43,6 @@ _VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x06", b"\x04", b"
 _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 2, 4, 8
 _HAS_DOOR, _ABSENT = 64, 128
 
-PACKED = (("version", "B"), *zip((*_STORED, "flags", "stored_samples"), _FIXED.format[1:], strict=True))
-"""What every packed host begins with: fields and their types (``struct``), little-endian, without gaps; its samples
-follow, a double each."""
-PLAIN_VERSION, PLAIN_BYTES = _VERSION[0], len(_VERSION) + _FIXED.size + _ARRIVAL.size + _NAME_FREE.size + _SPENT.size
-"""Of a packed host without a door, a hold and other ports, its samples apart: ``PACKED`` says all that a row needs."""
-NOT_PLAIN_FLAGS = _HELD_ON_DISK | _HAS_DOOR
-
 # Shared, for nearly every host has it twice: 432 bytes less, and two things less for Python's collector to walk.
 EMPTY: frozenset[str] = frozenset()
 
@@ -64,8 +57,8 @@ class HostState(StrEnum):
 
 
 HELD = (HostState.PAUSED, HostState.LIMITED)
-STATE_FLAGS = {HostState.ASKED: 0, HostState.PARKED: 1, HostState.PAUSED: 17, HostState.LIMITED: 33}
-_STATES, ANY_STATE = {flags: state for state, flags in STATE_FLAGS.items()}, 1 | 16 | 32
+_STATE_FLAGS = {HostState.ASKED: 0, HostState.PARKED: 1, HostState.PAUSED: 17, HostState.LIMITED: 33}
+_STATES, _ANY_STATE = {flags: state for state, flags in _STATE_FLAGS.items()}, 1 | 16 | 32
 
 
 class Stage(IntEnum):
@@ -222,7 +215,7 @@ class Host:
             escalation, until, last_trouble, rested, word = self.door
             reason = word.encode()
             door = _DOOR.pack(min(escalation, 0xFFFF), until, last_trouble, rested, len(reason)) + reason
-        flags = STATE_FLAGS[self.state] + self.on_disk * _ON_DISK + self.absent * _ABSENT
+        flags = _STATE_FLAGS[self.state] + self.on_disk * _ON_DISK + self.absent * _ABSENT
         flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK
         flags += _HAS_DOOR if door else 0
         samples, ports, troubles = self.samples, self.other_ports, (self.failures, self.escalation, self.breaker_opened)
@@ -256,7 +249,7 @@ class Host:
         for field_name, value in zip(_STORED, values, strict=False):
             setattr(host, field_name, value)
         *_, flags, samples = values
-        host.state = _STATES.get(flags & ANY_STATE, HostState.ASKED)
+        host.state = _STATES.get(flags & _ANY_STATE, HostState.ASKED)
         host.on_disk = bool(flags & _ON_DISK)
         host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
         host.absent = bool(flags & _ABSENT)

@@ -17,7 +17,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
@@ -122,6 +122,12 @@ _UNWRITTEN = "rocksdb.num-immutable-mem-table"
 _OPENING_BYTES = 256 * 1024
 
 
+def _named(hosts: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Without a step of Python a host, of which a crawl may have millions."""
+    names, packed = zip(*hosts, strict=True)
+    return zip(map(bytes.decode, names), packed, strict=True)
+
+
 class RocksReader(RocksQueues):
     """The questions of a ``FrontierStore``. Raises FrontierDamaged where a table cannot be read to its end."""
 
@@ -152,8 +158,7 @@ class RocksReader(RocksQueues):
 
     def hosts(self) -> Iterator[tuple[str, bytes]]:
         """Every host ever met and its packed state, in order of name."""
-        for name, packed in self._tables.rows(row_codec.HOSTS):
-            yield name.decode(), packed
+        return chain.from_iterable(map(_named, self._tables.slices(row_codec.HOSTS)))
 
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -225,15 +225,23 @@ class Tables:
 
     def rows(self, table: str, behind: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """All rows of a table in order, those behind a key, or those that begin with a prefix; as of now."""
+        return chain.from_iterable(self.slices(table, behind, prefix))
+
+    def slices(self, table: str, behind: bytes = b"", prefix: bytes = b"") -> Iterator[Sequence[tuple[bytes, bytes]]]:
+        """The same, some at a time."""
         found = self.columns[table].iter(_in_order())
         if not behind and not prefix:  # a third cheaper, but silent about what cannot be read: the other says it
-            silent = self.columns[table].items(read_opt=_in_order())
-            while some := cast("list[tuple[bytes, bytes]]", list(islice(silent, _AT_ONCE))):
-                yield from some
+            whole = _in_order()
+            # Each block is read once: a fifth cheaper, and the cache keeps what is asked for.
+            whole.fill_cache(False)  # type: ignore[call-arg]  # rocksdict 0.3 declares it without its argument
+            whole.set_readahead_size(MIB)
+            silent = cast("Iterator[tuple[bytes, bytes]]", self.columns[table].items(read_opt=whole))
+            while some := list(islice(silent, _AT_ONCE)):
+                yield some
                 behind = some[-1][0]
         found.seek(behind + b"\0" if behind else prefix)
         while found.valid() and (key := found.key()).startswith(prefix):
-            yield key, found.value()
+            yield ((key, found.value()),)
             found.next()
         self.require_end(found)
 
