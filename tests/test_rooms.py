@@ -70,7 +70,7 @@ MAY_IMPORT = {
     ),
     # A crawl seen from outside.
     "inspection": (
-        *("inspection", "reports", "frontier", "fetch", "config", "settings"),
+        *("inspection", "native", "reports", "frontier", "fetch", "config", "settings"),
         *("stores", "rules", "terminal", "errors", "reasons"),
     ),
     "batch": ("batch", "documents", "fetch", "stores", "rules", "errors", "reasons", "__version__"),
