@@ -26,8 +26,8 @@ PARTITIONS = 8
 SITES = ("ant.test", "bee.test", "cat.test", "dog.test", "eel.test", "fox.test")
 PAUSED = "fox.test"
 PAGES = 6  # of each site
-# Of a WARC file: so small that there are several for each folder.
-WARC_BYTES = 9_000
+# Of a WARC file: so small that there are several for each folder, also where a busy machine commits many pages at once.
+WARC_BYTES = 3_000
 # Which file is open, and how many hosts wait in the list of those that are due: of the frontier as it was.
 _OF_A_FOLDER = frozenset({ARCHIVE_FACT, DUE_FACT})
 
