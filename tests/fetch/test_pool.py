@@ -165,7 +165,7 @@ def test_unasked_bytes_on_an_idle_connection_end_it() -> None:
         pool = pool_with()
         async with answering(ok(), ok(b"stale"), pause_seconds=0.05) as server:
             await pool.fetch(at(server.port), GET)
-            await eventually(lambda: not pool._idle)  # what nobody asked for has arrived
+            await eventually(lambda: not pool._idle)  # bytes that were not asked for have arrived
             answer = await pool.fetch(at(server.port), GET)
             assert (answer.wire.body, answer.wire.reused) == (PAGE, False)
         pool.close()

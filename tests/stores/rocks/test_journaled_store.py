@@ -262,7 +262,7 @@ def test_what_is_given_back_stays_until_another_has_it(
 def test_what_was_given_back_outlives_redis(
     server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
 ) -> None:
-    """Whoever has had it whole last has the latest rows; both workers come back to an empty server."""
+    """The worker that had it whole last has the latest rows; both workers come back to an empty server."""
     crawl = f"given-{next(numbers)}"
     with (
         closing(opened(tmp_path, server.url, "one", crawl, crawl_id="before")) as one,
