@@ -15,6 +15,7 @@ COPYING = "copying"
 MOVED = "moved"
 #: The same: which crawl of this name it is, why its workers stopped, and how often they have reported (forgetting.py).
 CRAWL_ID, FORGOT, REPORTS = "id", "forgot", "reports"
+#: What names the last loss of a worker with its archive, after which first captures are looked at once.
 LOSSES = "losses"
 
 
@@ -50,7 +51,7 @@ class WorkerKeys(NamedTuple):
 class FleetKeys(NamedTuple):
     """Keys that all workers share."""
 
-    facts: str  # hash: format, partitions, id, forgot, losses (names the last), reports, questions
+    facts: str  # hash: format, partitions, id, forgot, losses, reports, questions
     seen: str  # sorted set: worker by the store time (ms) of its last report
     incarnations: str  # hash: worker -> the incarnation that reports
     quiet: str  # hash: worker -> "1" of those that have nothing to do
