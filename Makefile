@@ -18,12 +18,13 @@
 
 VENV := .venv
 PY := $(VENV)/bin/python
-# The newest Python that the pinned packages have wheels for and that can make an environment. A .venv that is there is kept.
+# The newest Python that the pinned packages have wheels for and that can make an environment, of those built with CPython's optimisations
+# if there is one: all on PATH are asked. A .venv that is there is kept.
 PYTHONS := python3.14 python3.13 python3.12 python3.11 python3
-FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 ifeq ($(origin PYTHON),undefined)
-PYTHON := $(if $(wildcard $(PY)),$(PY),$(or $(shell for python in $(PYTHONS); do \
-	$$python -c '$(FITS)' 2>/dev/null && echo $$python && break; done),python3))
+PYTHON := $(if $(wildcard $(PY)),$(PY),$(or $(shell for wanted in optimised fitting; do for name in $(PYTHONS); do \
+	IFS=:; for folder in $$PATH; do "$$folder/$$name" scripts/python_build.py $$wanted 2>/dev/null && echo "$$folder/$$name" && exit; \
+	done; done; done),python3))
 endif
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev

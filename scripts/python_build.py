@@ -1,13 +1,17 @@
-"""What ``make`` asks the Python of a new .venv: whether it was built without what CPython's own speed comes from.
+"""What ``make`` asks a Python before a new .venv is made of it: whether it fits, and whether it is an optimised build.
 
-Says so in one line; the exit status is 0.
+With ``fitting`` or ``optimised`` the exit status is the answer. Without, a line names an unoptimised build and its
+price, and the exit status is 0.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import sysconfig
 
+# The pinned packages have wheels for these.
+OLDEST, NEWEST = (3, 11), (3, 14)
 # Both of CPython 3.11 on the same crawl: docs/performance.md.
 PRICE = "a page costs 10 to 17 % more CPU than with an optimised one"
 # Distributions profile without saying so: Debian's rules run the same steps past this option.
@@ -25,8 +29,22 @@ def line(version: str, arguments: str | None, prefix: str) -> str:
     return f"Python {version} in {prefix} was built without {OPTION}: {PRICE} (make PYTHON=… takes another)."
 
 
-if __name__ == "__main__":
-    config = sysconfig.get_config_var("CONFIG_ARGS")
-    said = line(sys.version.split()[0], None if config is None else str(config), sys.base_prefix)
+def fits() -> bool:
+    """Whether an environment for the pinned packages can be made of this Python."""
+    makes_environments = all(importlib.util.find_spec(each) for each in ("venv", "ensurepip"))
+    return OLDEST <= sys.version_info[:2] <= NEWEST and makes_environments
+
+
+def main(wanted: str) -> int:
+    """Answer, or name the build."""
+    arguments = sysconfig.get_config_var("CONFIG_ARGS")
+    said = line(sys.version.split()[0], None if arguments is None else str(arguments), sys.base_prefix)
+    if wanted:
+        return 0 if fits() and not (said and wanted == "optimised") else 1
     if said:
         print(said, file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("".join(sys.argv[1:])))

@@ -13,28 +13,45 @@ import pytest
 from tests.scripts.loading import loaded
 from tests.web.running import PROJECT
 
-# Stands for a Python of another version: runs what it is given under that number.
+# Stands for a Python of another version and build: runs the script that it is given as that one.
 FAKE = """#!/bin/sh
-exec {python} -c 'import sys; sys.version_info = ({version}); exec(sys.argv[1])' "$2"
+exec {python} -c '
+import runpy, sys, sysconfig
+sys.version_info, sys.base_prefix = ({version}), "/opt/python"
+sysconfig.get_config_var = lambda name: "{arguments}"
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")' "$@"
 """
+OPTIMISED = "--enable-optimizations"
 
 
 def recipe(folder: Path, pythons: dict[str, str], *arguments: str) -> str:
-    """What ``make crawl`` would run in a fresh copy where these are on PATH: name and version."""
-    programs = folder / "programs"
-    programs.mkdir()
+    """What ``make crawl`` would run in a fresh copy where these are on PATH, by their names: version, and how built.
+
+    A name with a folder is in a folder of its own, which PATH names later.
+    """
+    (folder / "scripts").mkdir()
+    for each in ("Makefile", "scripts/python_build.py"):
+        shutil.copyfile(PROJECT / each, folder / each)
     for name in ("id", "sh", "uname"):
-        (programs / name).symlink_to(shutil.which(name) or f"/usr/bin/{name}")
-    for name, version in pythons.items():
-        (programs / name).write_text(FAKE.format(python=sys.executable, version=version))
-        (programs / name).chmod(0o755)
-    shutil.copyfile(PROJECT / "Makefile", folder / "Makefile")
+        _place(folder / "programs" / name).symlink_to(shutil.which(name) or f"/usr/bin/{name}")
+    for name, what in pythons.items():
+        version, _, build = what.partition(" with ")
+        program = _place(folder / "programs" / name)
+        program.write_text(FAKE.format(python=sys.executable, version=version, arguments=build))
+        program.chmod(0o755)
     (folder / "requirements.txt").touch()
+    folders = [folder / "programs", *sorted(each for each in (folder / "programs").iterdir() if each.is_dir())]
     done = subprocess.run(
         [shutil.which("make") or "make", "-n", "crawl", *arguments],
-        cwd=folder, env={"PATH": str(programs)}, capture_output=True, text=True, timeout=60, check=True,
+        cwd=folder, env={"PATH": ":".join(map(str, folders))}, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    return done.stdout
+    return done.stdout.replace(f"{folder}/programs/", "")
+
+
+def _place(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -45,10 +62,13 @@ def recipe(folder: Path, pythons: dict[str, str], *arguments: str) -> str:
         ({"python3": "3, 15", "python3.11": "3, 11"}, "python3.11"),  # newer than what has been tried
         ({"python3": "3, 12"}, "python3"),
         ({"python3": "3, 10"}, "python3"),  # and the recipe refuses it
+        ({"python3.13": "3, 13", "python3.11": f"3, 11 with {OPTIMISED}"}, "python3.11"),
+        ({"python3.11": "3, 11", "system/python3.11": f"3, 11 with {OPTIMISED}"}, "system/python3.11"),
+        ({"python3.11": "3, 11", "python3.10": f"3, 10 with {OPTIMISED}"}, "python3.11"),
     ],
 )
 def test_the_newest_that_is_supported(tmp_path: Path, pythons: dict[str, str], taken: str) -> None:
-    """Whatever ``python3`` may be."""
+    """Of the optimised ones, if PATH has one at all; whatever ``python3`` may be."""
     assert f"\n{taken} -m venv .venv\n" in recipe(tmp_path, pythons)
 
 
@@ -66,8 +86,7 @@ def test_the_one_that_is_named_is_taken(tmp_path: Path) -> None:
 
 def test_an_environment_that_is_there_is_kept(tmp_path: Path) -> None:
     """Its own Python brings it up to date, however old it is."""
-    (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    (tmp_path / ".venv" / "bin" / "python").touch()
+    _place(tmp_path / ".venv" / "bin" / "python").touch()
 
     assert "\n.venv/bin/python -m venv .venv\n" in recipe(tmp_path, {"python3.13": "3, 13"})
 
