@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.fleet_shares import QuotaRequest, Share
 
-Exchange = Callable[[Sequence[QuotaRequest]], Awaitable[list[Share]]]
-
 
 class FleetQuota:
     """One of them. Nothing is spent beyond ``granted``, so all workers together never spend more than the sum."""
@@ -66,8 +64,12 @@ class FleetQuota:
 class FleetQuotas:
     """For one event loop; one exchange at a time."""
 
-    def __init__(self, exchange: Exchange, failed: Callable[[str], None]) -> None:
-        """``failed`` is called with the reason when nothing could be asked."""
+    def __init__(
+        self,
+        exchange: Callable[[Sequence[QuotaRequest]], Awaitable[list[Share]]],
+        failed: Callable[[StorageError], None],
+    ) -> None:
+        """``exchange``: as ``Coordinator.shares``; ``failed`` is called when nothing could be asked."""
         self._exchange = exchange
         self._failed = failed
         self._sums: list[FleetQuota] = []
@@ -109,7 +111,7 @@ class FleetQuotas:
             if any(shared.left > 0 for shared in starved):
                 then()
         except StorageError as error:
-            self._failed(str(error))
+            self._failed(error)
         finally:
             for shared in starved:
                 shared.vain = shared.left <= 0

@@ -6,32 +6,23 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from crawlerproject.errors import FetchError, StorageError
-from crawlerproject.fleet.local.supervisor_link import ADDRESSES, SupervisorLink
-from crawlerproject.fleet.questions import Questions, asked
+from crawlerproject.fleet.questions import Questions
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.rules.url.domains import bounded_domain
 
-if TYPE_CHECKING:
-    from crawlerproject.fleet.redis.fleet_worker import Fleet
-
 logger = logging.getLogger(__name__)
 
-# After a failure an address is asked for again after so long at least (ours).
+# After a failure the next question waits so long (ours).
 _AGAIN_SECONDS = 0.25
-LOCAL_GAP_SECONDS = 0.02
-"""Between two questions to a supervisor. A busy worker asks about some ten addresses with each, at a tenth of what ten
-questions cost; one that asks seldom does not wait."""
+# Between two questions. A busy worker asks about some ten addresses with each, at a tenth of what ten questions cost;
+# one that asks seldom does not wait.
+_GAP_SECONDS = 0.02
 
 Waiting = tuple[Lease, FetchError | None]
-
-
-Reserve = Callable[[Sequence[Lease], Sequence[Claim], Sequence[Claim]], Awaitable[list[float]]]
-"""Claims the addresses of leases and gives others back: for each lease what ``AddressTurns.ask`` says.
-Raises StorageError."""
 
 
 class ReservationEnds(Protocol):
@@ -50,47 +41,19 @@ class ReservationEnds(Protocol):
         """Whether a quick domain waits for the lease's address in this worker's line."""
 
 
-def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reserve:
-    """Those over Redis. A worker that dies holds an address for ``hold_seconds``: no request takes longer."""
-    hold_ms, rest_ms = int(hold_seconds * 1000), int(rest_seconds * 1000)
-
-    async def reserve(leases: Sequence[Lease], wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
-        return await asked(fleet.fleet.addresses, wanted, rested, hold_ms, rest_ms)
-
-    return reserve
-
-
-def of_supervisor(link: SupervisorLink) -> Reserve:
-    """Those of a local fleet, which a worker holds for as long as its connection lives."""
-
-    async def reserve(leases: Sequence[Lease], wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
-        named = [(each.address, each.domain, each.quick_waits) for each in wanted]
-        given_back = [(each.address, each.quick_waits, each.took_seconds) for each in rested]
-        waits: list[float] = await link.ask(ADDRESSES, named, given_back)
-        return waits
-
-    return reserve
-
-
 class IpReservations:
     """Batches requests: all that come up between two calls go with the second."""
 
     def __init__(
         self,
-        reserve: Reserve,
+        reserve: Callable[[Sequence[Claim], Sequence[Claim]], Awaitable[list[float]]],
         ends: ReservationEnds,
         failed: Callable[[StorageError], None],
-        *,
-        rest_seconds: float,
-        worker: str = "",
-        gap_seconds: float = 0.0,
     ) -> None:
-        """``gap_seconds`` between two calls."""
-        self._reserve, self._worker = reserve, worker
-        self._again_seconds = max(rest_seconds, _AGAIN_SECONDS)
+        """``reserve``: as ``Coordinator.reserve``; ``failed`` is called when it fails."""
+        self._reserve = reserve
         self._ends, self._failed = ends, failed
-        self._gap_seconds = gap_seconds
-        self._called_at = 0.0  # monotonic
+        self._not_before = 0.0  # monotonic
         self._wanted: list[Waiting] = []
         self._rested: list[Claim] = []
         self._questions = Questions(self._once, lambda: bool(self._wanted or self._rested))
@@ -104,7 +67,7 @@ class IpReservations:
     def want(self, lease: Lease, error: FetchError | None = None) -> None:
         """Reserve the lease's address, sometime soon."""
         self._number += 1
-        lease.mark = f"{self._worker}:{self._number}"
+        lease.mark = str(self._number)
         self._wanted.append((lease, error))
         self._questions.start()
 
@@ -124,20 +87,25 @@ class IpReservations:
         self._questions.cancel()
 
     async def _once(self) -> None:
-        if (gap := self._called_at + self._gap_seconds - time.monotonic()) > 0:
+        if (gap := self._not_before - time.monotonic()) > 0:
             await asyncio.sleep(gap)
+        self._not_before = time.monotonic() + _GAP_SECONDS
         wanted, self._wanted = self._wanted, []
         rested, self._rested = self._rested, []
-        self._called_at = time.monotonic()
+        claims = [self._claim(lease) for lease, _ in wanted]
+        if not (claims or rested):
+            return
         try:
-            leases = [lease for lease, _ in wanted]
-            waits = await self._reserve(leases, [self._claim(lease) for lease in leases], rested)
+            waits = await self._reserve(claims, rested)
         except Exception as error:  # whatever it is: leases without an answer would keep their hosts for the whole run
             if isinstance(error, StorageError):
                 self._failed(error)
             else:
                 logger.exception("%d addresses cannot be reserved; they are tried again", len(wanted))
-            waits = [self._again_seconds] * len(wanted)  # unknown owner: wait and ask again
+            # What may be reserved without our knowing is given back, so that nothing waits until it falls free.
+            self._rested = [*rested, *claims, *self._rested]
+            self._not_before = time.monotonic() + _AGAIN_SECONDS
+            waits = [_AGAIN_SECONDS] * len(wanted)
         for (lease, failure), wait in zip(wanted, waits, strict=True):
             if wait:
                 lease.mark = ""

@@ -1,4 +1,4 @@
-"""Questions to what is far away: many at once, several under way, while the event loop goes on."""
+"""What all workers of a crawl share, and how it is asked for: many things at once, while the event loop goes on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from crawlerproject.errors import StorageError
+from crawlerproject.rules.fleet_shares import QuotaRequest, Share
+from crawlerproject.rules.politeness.address_turns import Claim
+from crawlerproject.stores.protocols import NearText, Text
 
 # Where answers take longer the next question does not wait for one: a page has at most this to wait beside the way.
 _APART_SECONDS = 0.02
@@ -19,6 +22,22 @@ _THREADS = 32
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Coordinator(Protocol):
+    """One worker's way to the supervisor of a local fleet, or to Redis. StorageError: it cannot be known what was done.
+
+    What was asked in vain may be asked again.
+    """
+
+    async def reserve(self, wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
+        """Give addresses back, then reserve others: of each wanted one what ``AddressTurns.ask`` says."""
+
+    async def shares(self, claims: Sequence[QuotaRequest]) -> list[Share]:
+        """Say how much is spent of sums, give back, and be granted some more of those that are wanted."""
+
+    async def texts(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
+        """Add texts, then for each value what is within ``bits`` of it (three at most), nearest first."""
 
 
 class Questions:

@@ -30,16 +30,22 @@ class _Batch:
     answered: bool = False
 
 
-Exchange = Callable[[Sequence[Text], Sequence[int], int], Awaitable[list[list[NearText]]]]
-"""As ``RocksTexts.exchange``, while the event loop goes on."""
 Question = tuple[int, "asyncio.Future[list[NearText]]"]
 
 
 class TextQuestions:
     """For one event loop. What is added here is found here at once, and by other processes with the next batch."""
 
-    def __init__(self, store: FactReader, exchange: Exchange, bits: int, count: Callable[[str], None]) -> None:
-        """``bits`` in which near texts may differ; ``count`` is called with what goes unasked or is dropped."""
+    def __init__(
+        self,
+        store: FactReader,
+        exchange: Callable[[Sequence[Text], Sequence[int], int], Awaitable[list[list[NearText]]]],
+        bits: int,
+        count: Callable[[str], None],
+    ) -> None:
+        """``exchange``: as ``Coordinator.texts``; ``bits`` in which near texts may differ; ``count`` is called with
+        what goes unasked or is dropped.
+        """
         self._exchange = exchange
         self._bits = bits
         self._count = count

@@ -40,6 +40,7 @@ class Fleet:
         self.store = SimpleNamespace(links=links, at_hand=lambda hosts: None)
         self.fleet = SimpleNamespace(worker="w1")
         self.exchange = SimpleNamespace()
+        self.coordinator = SimpleNamespace(reserve=None)
         self.close = self.reach = lambda: None
         self.held = SimpleNamespace()
         self.counts: dict[str, int] = {}
@@ -186,6 +187,7 @@ class Link:
     def __init__(self) -> None:
         self.broken = ""
         self.done = False
+        self.reserve = None
         self.said: list[tuple[list[str], Counts, bool]] = []
         self.closed = False
 

@@ -96,7 +96,7 @@ def test_a_fleet_grants_what_may_be_asked_for(run: Run) -> None:
     limited, asked = limits(run, pages=10, most=1000), list[str]()
 
     async def crawl() -> None:
-        sums = FleetQuotas(fleet.exchange, asked.append)
+        sums = FleetQuotas(fleet.exchange, lambda error: asked.append(str(error)))
         limited.share(sums, lambda: under_way[0])
         assert (limited.may_send(0), limited.waits(), limited.reached()) == (False, True, "")
         fleet.granted = {"pages": 3, "bytes": 500}

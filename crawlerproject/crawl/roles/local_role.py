@@ -11,17 +11,13 @@ from crawlerproject.config.crawl_kind import worker_name
 from crawlerproject.crawl.roles.single_process import SingleProcess
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
-from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, ReservationEnds, of_supervisor
-from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
 from crawlerproject.fleet.local.fleet_tables import Counts
 from crawlerproject.fleet.local.local_mail import LocalExchange, LocalHosts, LocalMail
-from crawlerproject.fleet.local.supervisor_link import SupervisorLink
-from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.fleet.local.supervisor_link import RUNNING, SupervisorLink
 from crawlerproject.frontier.frontier_state import unsure_until
 from crawlerproject.frontier.known_seeds import widened_by
 from crawlerproject.frontier.other_workers import HubMessage, ScopeWidened
 from crawlerproject.rules.fleet_shares import partitions_wanted
-from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import read_plan
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
@@ -59,10 +55,8 @@ class LocalWorker(SingleProcess):
         place: LocalPlace,
     ) -> None:
         self._exchange = LocalExchange(hosts, store.messages, mail)
-        super().__init__(store, hosts, self._exchange)
-        self._settings = settings
+        super().__init__(store, hosts, self._exchange, link, paced=settings.getbool("PACE_PER_IP"))
         self._place = place
-        self._sums: FleetQuotas | None = None
         self._sharing: asyncio.Task[None] | None = None
         self._link = link
         self._hosts = hosts
@@ -126,19 +120,6 @@ class LocalWorker(SingleProcess):
         """All workers have agreed on it."""
         return self._link.done
 
-    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
-        """While the supervisor is stopped nothing is granted."""
-        settings = self._settings
-        if not settings.getbool("PACE_PER_IP"):
-            return None
-        return IpReservations(
-            of_supervisor(self._link),
-            ends,
-            failed=lambda error: None,  # the commit loop ends the crawl
-            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
-            gap_seconds=LOCAL_GAP_SECONDS,
-        )
-
     def part_of(self, budget: int | None) -> int | None:
         """An equal part for each worker."""
         place = self._place
@@ -149,15 +130,6 @@ class LocalWorker(SingleProcess):
         if not self._place.rank:
             return None
         return partial(self._hosts.send_to, self._place.of_first)
-
-    def sums(self, run: Run) -> FleetQuotas | None:
-        """The supervisor grants."""
-        self._sums = FleetQuotas(partial(ask_shares, self._link.ask), lambda error: None)
-        return self._sums
-
-    def texts(self, run: Run) -> TextQuestions | None:
-        """The supervisor has the texts of all."""
-        return TextQuestions(self.store, partial(ask_texts, self._link.ask), MAX_BITS, run.stats.inc_value)
 
     def close(self) -> None:
         """Let the supervisor know, too, that this process has ended in good order."""

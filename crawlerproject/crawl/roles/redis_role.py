@@ -8,15 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from crawlerproject.config.crawl_kind import answer_seconds
 from crawlerproject.crawl.roles.single_process import Membership, SingleProcess
-from crawlerproject.errors import StorageError, StoreForgot
-from crawlerproject.fleet.fleet_quotas import FleetQuotas
-from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds, in_redis
 from crawlerproject.fleet.questions import ContentAhead, asked
-from crawlerproject.fleet.redis.leased_partitions import LEAST_DOUBT_SECONDS
-from crawlerproject.fleet.text_questions import TextQuestions
-from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.known_seeds import widened_by
 from crawlerproject.frontier.learned.subscriptions import HUBS_FACT, WEBSUB_FACT
 from crawlerproject.frontier.other_workers import (
@@ -26,11 +19,10 @@ from crawlerproject.frontier.other_workers import (
     unpack_message,
 )
 from crawlerproject.rules.printable import human_seconds
-from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.journals import LISTENER
-from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
+from crawlerproject.stores.redis.texts import MOST_TEXTS
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -38,6 +30,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.fleet.redis.fleet_worker import Fleet
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
+    from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.models import CrawlModels
 
@@ -46,8 +39,6 @@ logger = logging.getLogger(__name__)
 
 # Messages about hubs that are read before one commit.
 _HUB_MESSAGES = 50
-# What a request may take beyond its timeout, as the loop's lag.
-_HOLD_MARGIN_SECONDS = 5.0
 
 
 class RedisWorker(SingleProcess):
@@ -57,10 +48,10 @@ class RedisWorker(SingleProcess):
 
     def __init__(self, fleet: Fleet, settings: BaseSettings, revisits: RevisitRound | None = None) -> None:
         """``fleet.begin`` has been called. ``revisits``: known pages are visited again."""
-        super().__init__(fleet.store, fleet.held, fleet.exchange)
+        paced = settings.getbool("PACE_PER_IP")
+        super().__init__(fleet.store, fleet.held, fleet.exchange, fleet.coordinator, paced=paced)
         self._settings = settings
         self._fleet = fleet
-        self._sums: FleetQuotas | None = None
         self._revisits = revisits
         self._is_listener = False  # hubs reach this worker
         self._unacknowledged = 0  # messages to the one that they reach, whose effects may not be committed yet
@@ -155,42 +146,10 @@ class RedisWorker(SingleProcess):
         """All workers have agreed on it."""
         return self._fleet.done
 
-    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
-        """Redis grants, for as long as a request may take."""
-        settings = self._settings
-        if not settings.getbool("PACE_PER_IP"):
-            return None
-        stretched_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
-        # Another worker's clock may be a little behind.
-        rest_seconds = stretched_seconds and stretched_seconds + LEAST_DOUBT_SECONDS
-        hold_seconds = answer_seconds(settings) + _HOLD_MARGIN_SECONDS
-
-        def failed(error: StorageError) -> None:
-            if not isinstance(error, StoreForgot):  # by its mark the commit loop ends the crawl
-                run.pause(str(error))
-
-        return IpReservations(
-            in_redis(self._fleet, hold_seconds=hold_seconds, rest_seconds=rest_seconds),
-            ends,
-            failed,
-            rest_seconds=rest_seconds,
-            worker=self._fleet.fleet.worker,
-        )
-
-    def sums(self, run: Run) -> FleetQuotas | None:
-        """Redis grants."""
-        self._sums = FleetQuotas(self._fleet.share, run.pause)
-        return self._sums
-
     def content_ahead(self) -> ContentAhead:
         """Redis has what other workers know."""
         return ContentAhead(self._fleet.store.fetch_originals)
 
     def texts(self, run: Run) -> TextQuestions | None:
         """Redis has the texts of all, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
-        base = self._fleet.fleet
-        most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
-        if not most:
-            return None
-        texts = RedisTexts(base.link, base.crawl, most)
-        return TextQuestions(self.store, lambda *given: asked(texts.exchange, *given), MAX_BITS, run.stats.inc_value)
+        return super().texts(run) if self._settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS) else None

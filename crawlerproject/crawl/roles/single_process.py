@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.config.crawl_kind import local, shared
+from crawlerproject.errors import StorageError, StoreForgot
+from crawlerproject.fleet.fleet_quotas import FleetQuotas
 from crawlerproject.fleet.link_exchange import Exchange
 from crawlerproject.frontier.assembly import revisit_policy
+from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.stores.crawl_folders import refuse_part
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
@@ -17,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.run import Run
-    from crawlerproject.fleet.fleet_quotas import FleetQuotas
     from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
+    from crawlerproject.fleet.questions import Coordinator
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.frontier_state import HostOwnership
@@ -43,12 +47,24 @@ class SingleProcess:
     keeps_hosts = all_hosts = True
 
     def __init__(
-        self, store: RocksStore, ownership: HostOwnership | None = None, exchange: Exchange | None = None
+        self,
+        store: RocksStore,
+        ownership: HostOwnership | None = None,
+        exchange: Exchange | None = None,
+        coordinator: Coordinator | None = None,
+        *,
+        paced: bool = False,
     ) -> None:
-        """``ownership``: which hosts are this process's; None: all. ``exchange``: how links reach those of others."""
+        """``ownership``: which hosts are this process's; None: all. ``exchange``: how links reach those of others.
+
+        ``coordinator``: of a fleet; ``paced``: its workers take turns at IP addresses.
+        """
         self.store = store
         self.ownership = ownership
         self.exchange = exchange or Exchange()
+        self._coordinator = coordinator
+        self._paced = paced
+        self._sums: FleetQuotas | None = None
 
     @property
     def forsaken(self) -> str:
@@ -96,7 +112,16 @@ class SingleProcess:
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
         """With PACE_PER_IP no two workers send to an address at a time; None: the workbench has all clocks."""
-        return None
+        if self._coordinator is None or not self._paced:
+            return None
+        from crawlerproject.fleet.ip_reservations import IpReservations
+
+        return IpReservations(self._coordinator.reserve, ends, partial(self._unanswered, run))
+
+    def _unanswered(self, run: Run, error: StorageError) -> None:
+        """The coordinator was asked in vain. What it has forgotten, or its death, ends the crawl with a commit."""
+        if not (self.forsaken or isinstance(error, StoreForgot)):
+            run.pause(str(error))
 
     def hubs(self) -> Callable[[HubMessage], None] | None:
         """How to write to the worker that hubs reach; None: they reach this process. Blocking; StorageError."""
@@ -104,11 +129,17 @@ class SingleProcess:
 
     def sums(self, run: Run) -> FleetQuotas | None:
         """What all workers may spend together; None: this process may spend it alone."""
-        return None
+        if self._coordinator is not None:
+            self._sums = FleetQuotas(self._coordinator.shares, partial(self._unanswered, run))
+        return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:
         """Asks about texts of other workers' hosts; None: the store has those of all hosts, or none is compared."""
-        return None
+        if self._coordinator is None:
+            return None
+        from crawlerproject.fleet.text_questions import TextQuestions
+
+        return TextQuestions(self.store, self._coordinator.texts, MAX_BITS, run.stats.inc_value)
 
     def content_ahead(self) -> Ahead | None:
         """Fetches what a page is compared with; None: the store has it at hand."""

@@ -13,25 +13,15 @@ from typing import Any
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.fleet_tables import QuotaTable
-from crawlerproject.fleet.local.supervisor_link import Ask
+from crawlerproject.fleet.local.supervisor_link import RUNNING, SHARES, TEXTS
 from crawlerproject.rules.fleet_shares import SUM_FACTS, QuotaRequest, Share, spent
 from crawlerproject.rules.printable import counted
-from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import NearText, Text
 from crawlerproject.stores.rocks.rocks_store import FrontierView
 from crawlerproject.stores.rocks.rocks_texts import RocksTexts
 
 logger = logging.getLogger(__name__)
-
-TEXTS = "texts"
-"""``[added, values]``, each added text as ``[value, key, url]``: for each value a list of ``[bits, key, url]``; None
-when the disk refuses.
-"""
-SHARES = "shares"
-"""``[claim, …]`` (``QuotaRequest``): ``[share, …]`` (``Share``)."""
-RUNNING = "running"
-"""``[]``: for how many seconds this run of the fleet has lasted."""
 
 
 class LocalContent:
@@ -83,34 +73,19 @@ class LocalContent:
         with FrontierView(folder.frontier) as view:
             return {kind: spent(kind, view.fact(name)) for kind, name in SUM_FACTS.items()}
 
-    def _answer_texts(self, worker: str, added: list[list[Any]], values: list[int]) -> list[list[list[Any]]] | None:
+    def _answer_texts(
+        self, worker: str, added: list[list[Any]], values: list[int], bits: int
+    ) -> list[list[NearText]] | None:
         texts = [Text(value, bytes.fromhex(key), url) for value, key, url in added]
         try:
-            answers = self._texts.exchange(texts, values, MAX_BITS)
+            answers = self._texts.exchange(texts, values, bits)
         except StorageError as error:
             if not self._warned:
                 logger.warning("Texts are not compared across hosts: %s", error)
             self._warned = True
             return None
         self._warned = False
-        return [[[near.bits, near.key.hex(), near.url] for near in some] for some in answers]
+        return answers
 
-    def _answer_shares(self, worker: str, *claims: list[Any]) -> list[list[Any]]:
-        return [list(self._shares.exchange(worker, QuotaRequest(*claim))) for claim in claims]
-
-
-async def ask_texts(ask: Ask, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
-    """As ``RocksTexts.exchange``, of the supervisor's."""
-    given = [[text.value, text.key.hex(), text.url] for text in added]
-    answers = await ask(TEXTS, given, list(values))
-    if answers is None:
-        raise StorageError("the supervisor's disk refuses texts")
-    return [
-        [near for distance, key, url in some if (near := NearText(distance, bytes.fromhex(key), url)).bits <= bits]
-        for some in answers
-    ]
-
-
-async def ask_shares(ask: Ask, claims: Sequence[QuotaRequest]) -> list[Share]:
-    """What the supervisor grants of each sum."""
-    return [Share(*share) for share in await ask(SHARES, *(list(claim) for claim in claims))]
+    def _answer_shares(self, worker: str, claims: list[list[Any]]) -> list[Share]:
+        return [self._shares.exchange(worker, QuotaRequest(*claim)) for claim in claims]

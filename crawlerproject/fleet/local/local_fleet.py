@@ -135,15 +135,13 @@ class LocalFleet:
         self._before[name] = self._of_workers()[name]
         self._counts[name] = Counts()
 
-    def _answer_addresses(
-        self, worker: str, wanted: list[tuple[str, str, bool]], rested: list[tuple[str, bool, float | None]]
-    ) -> list[float]:
+    def _answer_addresses(self, worker: str, wanted: list[list[Any]], rested: list[list[Any]]) -> list[float]:
         now, table = self._clock(), self._addresses
-        for address, quick_waits, took_seconds in rested:
+        for address, _, _, quick_waits, took_seconds in rested:
             table.rest(worker, address, now, quick_waits=quick_waits, took_seconds=took_seconds)
         return [
             table.reserve(worker, address, domain, now, quick_waits=quick_waits)
-            for address, domain, quick_waits in wanted
+            for address, _, domain, quick_waits, _ in wanted
         ]
 
     def _answer_report(self, worker: str, quiet: bool, activity: int, unread: list[str], counts: list[Any]) -> bool:

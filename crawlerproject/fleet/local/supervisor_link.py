@@ -10,7 +10,7 @@ import asyncio
 import logging
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local.fleet_tables import Counts, WorkerReport
+from crawlerproject.rules.fleet_shares import QuotaRequest, Share
+from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.runtime.unix_sockets import connected, listening
+from crawlerproject.stores.protocols import NearText, Text
 
 logger = logging.getLogger(__name__)
 
@@ -26,9 +29,17 @@ HELLO = "hello"
 """``[worker]``: True, or a sentence that says why not."""
 
 ADDRESSES = "addresses"
-"""``[wanted, rested]``, wanted IP addresses each with a domain, and others that are given back, each with whether a
-quick domain waits for it in the worker's own line, and these with the seconds that the request took, or null: for each
-wanted what ``AddressTurns.ask`` says."""
+"""``[wanted, rested]``, of ``Claim``: for each wanted what ``AddressTurns.ask`` says."""
+
+SHARES = "shares"
+"""``[claims]``, of ``QuotaRequest``: of each the ``Share``."""
+
+TEXTS = "texts"
+"""``[added, values, bits]``, of ``Text``: for each value a list of ``NearText``; None when the disk refuses."""
+
+RUNNING = "running"
+"""``[]``: for how many seconds this run of the fleet has lasted."""
+
 REPORT = "report"
 """``[quiet, activity, unread, counts]`` (``WorkerReport``, ``Counts``): whether the crawl is done."""
 
@@ -45,12 +56,12 @@ _PEER = struct.Struct("3i")  # pid, uid, gid (socket(7), SO_PEERCRED)
 Ask = Callable[..., Awaitable[Any]]
 """``SupervisorLink.ask``."""
 Answer = Callable[..., Any]
-"""Is called with the worker's name and what the question brings; returns what JSON can hold."""
+"""Is called with the worker's name and what the question brings; returns what ``json_line`` takes."""
 
 
 def json_line(values: Any) -> bytes:
-    """One question or answer."""
-    return orjson.dumps(values) + b"\n"
+    """One question or answer: named tuples are lists in it, bytes hexadecimal."""
+    return orjson.dumps(values, lambda each: each.hex() if isinstance(each, bytes) else tuple(each)) + b"\n"
 
 
 class Lines:
@@ -179,6 +190,22 @@ class SupervisorLink:
         answer = self._waiting[self._number] = loop.create_future()
         self._send(line)
         return await answer
+
+    async def reserve(self, wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
+        """As any ``Coordinator``: for as long as the connection lives."""
+        waits: list[float] = await self.ask(ADDRESSES, wanted, rested)
+        return waits
+
+    async def shares(self, claims: Sequence[QuotaRequest]) -> list[Share]:
+        """As any ``Coordinator``."""
+        return [Share(*share) for share in await self.ask(SHARES, claims)]
+
+    async def texts(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
+        """As any ``Coordinator``."""
+        answers = await self.ask(TEXTS, added, values, bits)
+        if answers is None:
+            raise StorageError("the supervisor's disk refuses texts")
+        return [[NearText(differ, bytes.fromhex(key), url) for differ, key, url in some] for some in answers]
 
     def report(self, unread: list[str], counts: Counts, *, quiet: bool) -> None:
         """Say how it stands, unless the answer to the report before is still to come: a supervisor may be stopped.

@@ -22,21 +22,24 @@ from crawlerproject.fleet.questions import asked
 from crawlerproject.fleet.redis.leased_partitions import LEAST_DOUBT_SECONDS, LeasedPartitions
 from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.fleet.redis.store_clock import StoreClock
+from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.models import CrawlModels
 from crawlerproject.frontier.learned.revisits import RevisitPolicy
 from crawlerproject.rules.archive.upload_rules import retry_seconds
 from crawlerproject.rules.fleet_shares import QuotaRequest, Share, partitions_wanted
+from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import RoundOptions
+from crawlerproject.stores.protocols import NearText, RoundOptions, Text
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.copy_place import CopyDamaged, copies_url
 from crawlerproject.stores.redis.forgetting import Answered, recognise
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, RedisQuotas, Report, Round, Rounds
 from crawlerproject.stores.redis.rejoining import Rejoining
+from crawlerproject.stores.redis.texts import MOST_TEXTS, RedisTexts
 from crawlerproject.stores.rocks.frontier_folder import open_journaled
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 
@@ -49,6 +52,8 @@ logger = logging.getLogger(__name__)
 # A lease is renewed when a third of it is over: two renewals may fail. So it is when half of the time is over in which
 # requests may begin: a worker whose leases end too soon for an answer asks nothing.
 _RENEW_SHARE, _BEGIN_SHARE = 3, 2
+# What a request may take beyond its timeout, as the loop's lag.
+_HOLD_MARGIN_SECONDS = 5.0
 # Reports count for the time of a lease: ten of them in that time.
 _REPORT_SHARE = 10
 # Messages of one partition that are read before one commit.
@@ -99,15 +104,16 @@ def join(settings: BaseSettings, folder: CrawlDir, *, accept_loss: bool) -> Flee
     store = open_journaled(folder, journals, rejoins=rejoins)
     if rejoins:
         Rejoining(link, crawl, worker).begin(identity.others(), store.marks())
-    return Fleet(
-        store,
-        RedisFleet(link, crawl, worker, int(lease_seconds * 1000), answered.crawl_id),
-        identity,
-        FleetTimes(
-            lease_seconds, answer_seconds(settings), settings.getfloat("FLEET_MAX_DRIFT_SECONDS", MOST_APART_SECONDS)
-        ),
-        random.Random(),
+    rest_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
+    fleet = RedisFleet(link, crawl, worker, int(lease_seconds * 1000), answered.crawl_id)
+    times = FleetTimes(
+        lease_seconds,
+        answer_seconds(settings),
+        settings.getfloat("FLEET_MAX_DRIFT_SECONDS", MOST_APART_SECONDS),
+        rest_seconds and rest_seconds + LEAST_DOUBT_SECONDS,  # another worker's clock may be a little behind
     )
+    most_texts = settings.getint("NEAR_DUPLICATE_MAX_PAGES", MOST_TEXTS)
+    return Fleet(store, fleet, identity, times, random.Random(), most_texts)
 
 
 class FleetTimes(NamedTuple):
@@ -116,12 +122,36 @@ class FleetTimes(NamedTuple):
     lease_seconds: float
     answer_seconds: float  # no request takes longer, so none is begun when its lease could end before it
     most_apart_seconds: float  # so far our clock may be from the store's
+    ip_rest_seconds: float = 0.0  # between two requests to an IP address
 
     @property
     def renew_seconds(self) -> float:
         """Between two renewals."""
         begin_seconds = max(0.0, self.lease_seconds - self.answer_seconds)
         return min(self.lease_seconds / _RENEW_SHARE, begin_seconds / _BEGIN_SHARE)
+
+
+class RedisCoordinator:
+    """What Redis answers one worker; that one's quotas are known by its incarnation."""
+
+    def __init__(self, fleet: RedisFleet, times: FleetTimes, most_texts: int = MOST_TEXTS) -> None:
+        self.quotas = RedisQuotas(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
+        self._fleet, self._texts = fleet, RedisTexts(fleet.link, fleet.crawl, most_texts)
+        self._rest_ms = int(times.ip_rest_seconds * 1000)
+        # What a worker that dies has reserved falls free by then: its last request has ended, and the address rested.
+        self._hold_ms = int((times.answer_seconds + _HOLD_MARGIN_SECONDS) * 1000) + self._rest_ms
+
+    async def reserve(self, wanted: Sequence[Claim], rested: Sequence[Claim]) -> list[float]:
+        """As any ``Coordinator``."""
+        return await asked(self._fleet.addresses, wanted, rested, self._hold_ms, self._rest_ms)
+
+    async def shares(self, claims: Sequence[QuotaRequest]) -> list[Share]:
+        """As any ``Coordinator``."""
+        return await asked(self.quotas.exchange, claims)
+
+    async def texts(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
+        """As any ``Coordinator``."""
+        return await asked(self._texts.exchange, added, values, bits)
 
 
 class Identity:
@@ -193,8 +223,11 @@ class Fleet:
         identity: Identity,
         times: FleetTimes,
         rng: random.Random,
+        most_texts: int = MOST_TEXTS,
     ) -> None:
+        """``most_texts``: as for ``RedisTexts``."""
         self.store = store
+        self.coordinator = RedisCoordinator(fleet, times, most_texts)
         self.fleet = fleet
         self.leases = store.journals
         self.held = LeasedPartitions(self.leases.partition, times.answer_seconds)
@@ -203,8 +236,6 @@ class Fleet:
         )
         self.done = False  # nothing is left to do in the whole crawl
         self.running_seconds = 0.0  # of the fleet, when this worker joined
-        self._shares = RedisQuotas(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
-        self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
         self._identity = identity
         self._answered = Answered(fleet.crawl_id)  # by Redis, as the worker's folder remembers it
         self._reports = 0  # of all workers, when this one reported last
@@ -247,6 +278,7 @@ class Fleet:
             raise
         self._identity.remember([self._incarnation])
         base.begin(self._incarnation)
+        self.coordinator.quotas.incarnation = self._incarnation
         if isinstance(self.store, JournaledStore):
             self.store.begin()  # what a former process of this name has given to Redis until now
         rejoining = Rejoining(self.fleet.link, self.fleet.crawl, self.fleet.worker)
@@ -316,17 +348,6 @@ class Fleet:
         with contextlib.suppress(StorageError, LeaseLost):  # the next commit meets it too
             while await asyncio.to_thread(self.store.copy_some):
                 pass
-
-    async def share(self, claims: Sequence[QuotaRequest]) -> list[Share]:
-        """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
-        return await asyncio.to_thread(self._share, claims)
-
-    def _share(self, claims: Sequence[QuotaRequest]) -> list[Share]:
-        kinds = frozenset(claim.kind for claim in claims)
-        if kinds != self._kinds:
-            self._shares.begin(kinds)
-            self._kinds = kinds
-        return self._shares.exchange(self._incarnation, claims)
 
     async def _report(self, quiet: bool, counts: Mapping[str, int], paused: str) -> FleetStatus:
         self._activity += not quiet

@@ -217,20 +217,25 @@ class RedisFleet:
         Raises StoreForgot when Redis may have lost reservations of other workers. Where its clock was set forward these
         ended too soon: for as long as one lasts, and a rest, none is granted.
         """
-        asked, rest, known = since_boot(), f"{self.worker}:rest", self._questions
+        asked, mine, known = since_boot(), f"{self.worker}:", self._questions
         wanted = list(wanted)
         asks = wanted if asked >= self._unsure_until else []
         calls = [
             Call(
                 scripts.REST,
                 address_keys(self.crawl, ip),
-                [mark, rest_ms, rest, hold_ms, domain, int(quick_waits), "" if took is None else round(took * 1000)],
+                [
+                    *(f"{mine}{mark}", rest_ms, f"{mine}rest", hold_ms, domain, int(quick_waits)),
+                    "" if took is None else round(took * 1000),
+                ],
             )
             for ip, mark, domain, quick_waits, took in rested
         ]
         calls += [
             Call(
-                scripts.RESERVE, address_keys(self.crawl, ip), [mark, hold_ms, rest, domain, int(quick_waits), rest_ms]
+                scripts.RESERVE,
+                address_keys(self.crawl, ip),
+                [f"{mine}{mark}", hold_ms, f"{mine}rest", domain, int(quick_waits), rest_ms],
             )
             for ip, mark, domain, quick_waits, _ in asks
         ]
@@ -274,6 +279,8 @@ class RedisQuotas:
         self._worker = worker
         self._lease_ms = lease_ms
         self._fleet = fleet_keys(crawl)
+        self.incarnation = ""
+        self._begun = set[str]()  # of kinds
 
     def begin(self, kinds: Iterable[str]) -> None:
         """Take up what workers spent of which nothing is known here: of an older version, or in a folder before."""
@@ -285,9 +292,12 @@ class RedisQuotas:
                 was = spent(kind, self._link.call("HGET", [worker_keys(self._crawl, name).state], _fact(kind)))
                 self._link.many([Call("HSETNX", [key], [name, was]) for key in (keys.granted, keys.committed)])
 
-    def exchange(self, incarnation: str, claims: Sequence[QuotaRequest]) -> list[Share]:
+    def exchange(self, claims: Sequence[QuotaRequest]) -> list[Share]:
         """Say how much is spent, give back, be granted some more. In vain: what dead workers had is taken back."""
-        calls = [self._call(incarnation, claim) for claim in claims]
+        if new := {claim.kind for claim in claims} - self._begun:
+            self.begin(new)
+            self._begun |= new
+        calls = list(map(self._call, claims))
         shares, dead = [], []
         for claim, answer in zip(claims, self._link.many(calls), strict=True):
             granted, committed, wanted, *names = answer
@@ -297,13 +307,13 @@ class RedisQuotas:
             self._take_back(kind, name)
         return shares
 
-    def _call(self, incarnation: str, claim: QuotaRequest) -> Call:
+    def _call(self, claim: QuotaRequest) -> Call:
         keys, fleet = share_keys(self._crawl, claim.kind), self._fleet
         numbers = [claim.most, claim.committed, claim.used, claim.wants, claim.gives, claim.least, claim.largest]
         return Call(
             scripts.SHARE,
             [*keys, fleet.incarnations, fleet.seen],
-            [self._worker, incarnation, self._lease_ms, *map(int, numbers)],
+            [self._worker, self.incarnation, self._lease_ms, *map(int, numbers)],
         )
 
     def _take_back(self, kind: str, name: str) -> None:

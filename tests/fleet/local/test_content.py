@@ -13,8 +13,9 @@ import orjson
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.local.content import RUNNING, LocalContent, ask_shares, ask_texts
+from crawlerproject.fleet.local.content import LocalContent
 from crawlerproject.fleet.local.fleet_tables import QuotaTable
+from crawlerproject.fleet.local.supervisor_link import RUNNING, SupervisorLink, json_line
 from crawlerproject.rules.fleet_shares import QuotaRequest
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import alone, shared_out, write_plan
@@ -25,7 +26,7 @@ _NAMES = ("worker-1", "worker-2")
 _MOST = 40
 
 
-class Link:
+class Link(SupervisorLink):
     """A worker's questions as they come out of the socket."""
 
     def __init__(self, content: LocalContent, worker: str) -> None:
@@ -33,8 +34,8 @@ class Link:
 
     async def ask(self, name: str, *said: Any) -> Any:
         """Through JSON and back."""
-        asked = orjson.loads(orjson.dumps(said))
-        return orjson.loads(orjson.dumps(self._content.answers[name](self._worker, *asked)))
+        asked = orjson.loads(json_line(said))
+        return orjson.loads(json_line(self._content.answers[name](self._worker, *asked)))
 
 
 @pytest.fixture
@@ -58,10 +59,10 @@ def test_texts_of_all_workers(folder: CrawlDir) -> None:
         with closing(LocalContent(folder, _NAMES)) as content:
             one, two = (Link(content, name) for name in _NAMES)
             if not run:
-                asyncio.run(ask_texts(one.ask, [Text(big, b"2" * 24, "http://b/")], [], 3))
-            near = asyncio.run(ask_texts(two.ask, [], [4, big - 1, 0xFF00], 3))
+                asyncio.run(one.texts([Text(big, b"2" * 24, "http://b/")], [], 3))
+            near = asyncio.run(two.texts([], [4, big - 1, 0xFF00], 3))
             assert near == [[NearText(1, b"1" * 24, "http://a/")], [NearText(1, b"2" * 24, "http://b/")], []]
-            assert asyncio.run(ask_texts(two.ask, [], [4], 0)) == [[]]
+            assert asyncio.run(two.texts([], [4], 0)) == [[]]
 
 
 def test_texts_that_came_while_others_held_the_hosts(folder: CrawlDir) -> None:
@@ -72,7 +73,7 @@ def test_texts_that_came_while_others_held_the_hosts(folder: CrawlDir) -> None:
         store.apply(Changes(pages=[(b"3" * 24, record)], fingerprints=[Fingerprint("c", 0xF0F0, b"3" * 24)]))
     os.utime(folder.fleet_plan, (1.0, 1.0))
     with closing(LocalContent(folder, _NAMES)) as content:
-        found = asyncio.run(ask_texts(Link(content, "worker-1").ask, [], [0xF0F0], 3))
+        found = asyncio.run(Link(content, "worker-1").texts([], [0xF0F0], 3))
     assert found == [[NearText(0, b"3" * 24, "http://c/")]]
 
 
@@ -88,8 +89,8 @@ def test_a_disk_that_refuses_texts_ends_no_worker(folder: CrawlDir, caplog: pyte
         patch.setattr(content._texts, "exchange", refuse)
         for _ in range(2):
             with pytest.raises(StorageError):
-                asyncio.run(ask_texts(link.ask, made, [9], 3))
-    assert asyncio.run(ask_texts(link.ask, made, [9], 0)) == [[NearText(0, b"9" * 24, "http://d/")]]
+                asyncio.run(link.texts(made, [9], 3))
+    assert asyncio.run(link.texts(made, [9], 0)) == [[NearText(0, b"9" * 24, "http://d/")]]
     content.close()
     assert [record.message for record in caplog.records if "no room" in record.message] == [
         "Texts are not compared across hosts: no room"
@@ -104,7 +105,7 @@ def test_sums_begin_at_what_is_committed(folder: CrawlDir) -> None:
 
         def pages(link: Link, committed: int, used: int, *, gives: bool = False) -> tuple[int, int, bool]:
             claim = QuotaRequest("pages", 9, committed, used, wants=not gives, gives=gives, least=2)
-            [share] = asyncio.run(ask_shares(link.ask, [claim]))
+            [share] = asyncio.run(link.shares([claim]))
             return share.granted, share.committed, share.wanted
 
         assert pages(two, 0, 0) == (2, 7, False)

@@ -14,13 +14,14 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.local.fleet_tables import Counts
 from crawlerproject.fleet.local.local_fleet import LocalFleet
-from crawlerproject.fleet.local.supervisor_link import ADDRESSES, SupervisorLink
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.fleet.supervisor import Worker
+from crawlerproject.rules.politeness.address_turns import Claim
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import Control, spool_seeds
 
 #: An address for a host of a domain; no quick one of the worker waits for it.
-WANTED = [("1.1.1.1", "b.test", False)]
+WANTED = [Claim("1.1.1.1", "1", "b.test", quick_waits=False)]
 NAMES = ("worker-1", "worker-2")
 SECONDS = 60.0
 
@@ -85,8 +86,11 @@ def test_workers_share_addresses_and_agree_on_the_end(folder: CrawlDir, caplog: 
         fleet = fleet_of(folder, clock)
         await fleet.begin(workers_of(folder))
         one, two = [await link_of(folder, name) for name in NAMES]
-        assert await one.ask(ADDRESSES, [("1.1.1.1", "a.test", False), ("2.2.2.2", "a.test", False)], []) == [0.0, 0.0]
-        assert await two.ask(ADDRESSES, WANTED, []) == [0.05]
+        assert await one.reserve([WANTED[0]._replace(domain="a.test"), WANTED[0]._replace(address="2.2.2.2")], []) == [
+            0.0,
+            0.0,
+        ]
+        assert await two.reserve(WANTED, []) == [0.05]
         first, second = one, two
         assert not await reported(first, Counts(3, 100, 1, 7), quiet=True)
         assert not await reported(second, Counts(4, 100, 0, 5, "no room"), quiet=False)
@@ -95,9 +99,9 @@ def test_workers_share_addresses_and_agree_on_the_end(folder: CrawlDir, caplog: 
         one.close()
         while NAMES[0] in fleet.server.connected:
             await asyncio.sleep(0.001)
-        assert await two.ask(ADDRESSES, WANTED, []) == [0.5]
+        assert await two.reserve(WANTED, []) == [0.5]
         clock.now += 0.5
-        assert await two.ask(ADDRESSES, WANTED, []) == [0.0]
+        assert await two.reserve(WANTED, []) == [0.0]
         assert not any([await reported(second, Counts(5), quiet=True) for _ in range(4)])
         first = await link_of(folder, NAMES[0])
         done = [await reported(worker, Counts(2), quiet=True) for worker in (first, second) * 2]
@@ -141,9 +145,9 @@ def test_after_a_restart_every_address_rests_once(folder: CrawlDir) -> None:
         fleet = fleet_of(folder, clock, is_new=False)
         await fleet.begin(workers_of(folder))
         link = await link_of(folder, NAMES[0])
-        assert await link.ask(ADDRESSES, WANTED, []) == [0.5]
+        assert await link.reserve(WANTED, []) == [0.5]
         clock.now += 0.5
-        assert await link.ask(ADDRESSES, WANTED, []) == [0.0]
+        assert await link.reserve(WANTED, []) == [0.0]
         link.close()
         fleet.close()
 

@@ -38,7 +38,7 @@ class Worker:
 
     def begin(self) -> None:
         """Join, with what was committed."""
-        self.life = f"life-{next(numbers)}"
+        self.life = self.shares.incarnation = f"life-{next(numbers)}"
         self.link.call("HSET", [self._fleet.incarnations], self.name, self.life)
         self.link.call("HSET", [self._state], "life", self.life)
         self.seen()
@@ -52,7 +52,7 @@ class Worker:
     def ask(self, *, wants: bool = True, gives: bool = False) -> None:
         """One exchange."""
         claim = QuotaRequest("pages", _MOST, self.committed, self.used, wants, gives, 1, 7)
-        [share] = self.shares.exchange(self.life, [claim])
+        [share] = self.shares.exchange([claim])
         self.granted, self.all_committed, _ = share
 
     def fetch(self) -> None:
@@ -126,7 +126,7 @@ def test_a_supervisor_grants_what_redis_grants(server: RedisServer, seed: int) -
             chance.choice([1, 5]), chance.choice([7, 100]),
         )  # fmt: skip
         share = table.exchange(worker.name, claim)
-        assert worker.shares.exchange(worker.life, [claim]) == [share]
+        assert worker.shares.exchange([claim]) == [share]
         worker.granted, wanted = share.granted, wanted + share.wanted
     assert wanted > 5
     assert share.committed > 5 * _MOST
@@ -140,7 +140,7 @@ def test_another_life_says_nothing(server: RedisServer) -> None:
     before = one.life
     one.begin()
     one.ask()
-    granted, one.life = one.granted, before
+    granted, one.shares.incarnation = one.granted, before
     one.ask()
 
     assert granted > 0
@@ -155,12 +155,12 @@ def test_what_is_wanted_in_vain_the_others_hear_of(server: RedisServer) -> None:
         one.ask()
     two.ask()
     claim = QuotaRequest("pages", _MOST, 0, 0, wants=False, gives=False)
-    heard = one.shares.exchange(one.life, [claim])[0].wanted
+    heard = one.shares.exchange([claim])[0].wanted
     one.ask(wants=False, gives=True)
     two.ask()
 
     assert (heard, one.granted, two.granted) == (True, 0, 7)
-    assert not one.shares.exchange(one.life, [claim])[0].wanted
+    assert not one.shares.exchange([claim])[0].wanted
 
 
 def test_what_was_spent_before_counts(server: RedisServer) -> None:
