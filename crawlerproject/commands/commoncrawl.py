@@ -14,7 +14,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import OperatorCommand, locked, option
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.crawl_folders import read_plan, refuse_moving
+from crawlerproject.stores.crawl_folders import read_plan, refuse_missing, refuse_moving
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, HeldStores, open_frontier
@@ -86,6 +86,7 @@ class Command(OperatorCommand):
 def _opened(folder: CrawlDir, held: ExitStack) -> RocksStore | HeldStores:
     """The crawl's frontier, or those of its workers, whose folders are locked as well."""
     refuse_moving(folder)
+    refuse_missing(folder)
     plan = read_plan(folder)
     if plan is None or plan.alone:
         return held.enter_context(closing(open_frontier(folder)))

@@ -23,7 +23,7 @@ from crawlerproject.stores.archive.archive import close_left, has_our_name, parq
 from crawlerproject.stores.archive.recovery import LostCapture, LostPages, good_spans, mend, recover
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, check_there
-from crawlerproject.stores.crawl_folders import alone, folders_of, read_plan, workers_of
+from crawlerproject.stores.crawl_folders import alone, folders_of, missing_workers, read_plan, workers_of
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
 from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, OpenFile, unpack_open
@@ -128,6 +128,8 @@ class Command(OperatorCommand):
             return ""
         if again:
             return f"The frontier in {folder} is given up"
+        if missing := missing_workers(folder):
+            return f"{missing[0]} is missing"
         holders, moving = [folder], under_way(folder)
         if folders != [folder]:  # while hosts move, those that the plan does not name, too
             holders = folders if moving else (read_plan(folder) or alone(1)).folders(folder)

@@ -32,7 +32,7 @@ from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.crawl_dir import ARCHIVE_SUFFIXES, CrawlDir, archive_of_stem
-from crawlerproject.stores.crawl_folders import ALONE, folders_of, removed_from
+from crawlerproject.stores.crawl_folders import ALONE, folders_of, missing_workers, removed_from
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 from crawlerproject.stores.protocols import ARCHIVE_FACT, OpenFile, PageRecord, unpack_open
 from crawlerproject.stores.redis.journal_view import JournalView
@@ -172,6 +172,8 @@ class Verification:
         self._pages(view)
 
     def _ended(self, closed: dict[CrawlDir, list[Path]]) -> Findings:
+        missing = missing_workers(self.crawl) if self.crawl.is_here else []
+        self.found.problems += [f"{folder} is missing, and with it a worker's part of the crawl" for folder in missing]
         for folder in self._folders:
             self._left_over(folder, closed[folder])
         self._asked_back()

@@ -164,6 +164,25 @@ def refuse_moving(crawl: CrawlDir) -> None:
         )
 
 
+def missing_workers(crawl: CrawlDir) -> list[CrawlDir]:
+    """The folders of workers that are not there any more, or are empty as where a disk is not mounted.
+
+    The plan is written when each has its lock. What others gave them is nowhere else. Raises OperatorError.
+    """
+    plan = read_plan(crawl)
+    folders = [] if plan is None or plan.alone else plan.folders(crawl)
+    return [folder for folder in folders if not (folder.has_frontier() or folder.lock_file.exists())]
+
+
+def refuse_missing(crawl: CrawlDir) -> None:
+    """Raise OperatorError where a worker's folder is missing: it would begin anew, without what others gave it."""
+    if missing := missing_workers(crawl):
+        raise OperatorError(
+            f"{missing[0]} is missing, and with it a worker's part of the crawl: put it back (its disk may not be "
+            f"mounted). If it is lost, scrapy recover {crawl} makes the frontier again from what the others archived."
+        )
+
+
 def refuse_part(folder: CrawlDir) -> None:
     """Raise OperatorError for the folder of one of several workers: what it has is a part of the crawl."""
     whole = CrawlDir(folder.parent)

@@ -24,12 +24,14 @@ from crawlerproject import commands
 from crawlerproject.batch.file_workers import FileWorkers, Task
 from crawlerproject.commands.add import _places
 from crawlerproject.commands.looking_process import answer
+from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, take_lock, write_facts
 from crawlerproject.stores.crawl_folders import read_plan
 from crawlerproject.stores.protocols import Changes, HostFact
-from crawlerproject.stores.rocks.rocks_store import RocksStore
+from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksStore
 from tests.commands.running import Done, scrapy
 from tests.commands.split_crawls import PAUSED, WORKERS, Crawls, made
 from tests.commands.status_schema import SCHEMA, mistakes
@@ -324,6 +326,28 @@ def test_recover_makes_a_lost_frontier_again_as_one(crawls: Crawls, copy: CrawlD
     rows = {row["host"]: (row["queued"], row["done"]) for row in asked(copy, "hosts")}
     assert rows == {row["host"]: (row["queued"], row["done"]) for row in asked(crawls.fleet, "hosts")}
     assert "all is well" in ran(copy, "verify").stdout
+
+
+def test_a_workers_missing_folder_is_said_and_its_pages_wait_again(crawls: Crawls, copy: CrawlDir) -> None:
+    """Nothing begins beside it, also where its disk is not mounted; recover makes the frontier again without it."""
+    lost = copy / WORKERS[1]
+    shutil.rmtree(lost)
+    for is_empty in (False, True):
+        if is_empty:
+            lost.mkdir()
+        assert f"{lost} is missing" in ran(copy, "verify", status=1).stderr
+        with pytest.raises(OperatorError, match="may not be mounted"):
+            move(copy, WORKERS, print)
+        for command in (("state", "backup", str(copy.parent / "backup")), ("commoncrawl", str(copy))):
+            assert f"{lost} is missing" in ran(copy, *command, status=2).stderr
+        assert lost.exists() == is_empty
+    assert f"{lost} is missing: it is made again" in ran(copy, "recover", str(copy)).stdout
+    with FrontierView(copy.frontier) as view:
+        waiting = {row.url for host in view.hosts_with_work() for row in view.queue(host)}
+        assert waiting
+        assert not waiting & {record.url for _, record in view.pages()}
+    assert "all is well" in ran(copy, "verify").stdout
+    assert move(copy, WORKERS, print).workers == WORKERS
 
 
 def _lines_of(crawl: CrawlDir) -> list[str]:

@@ -24,7 +24,15 @@ from crawlerproject.fleet.repartition.partition_copying import (
 )
 from crawlerproject.stores.atomic_files import storage_errors, sync_path
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
+from crawlerproject.stores.crawl_folders import (
+    ALONE,
+    FleetPlan,
+    alone,
+    read_plan,
+    refuse_missing,
+    shared_out,
+    write_plan,
+)
 from crawlerproject.stores.operator_files.control import take_back
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.frontier_folder import moved_aside, put_in_place, refuse_gone, refuse_shared_out
@@ -74,6 +82,7 @@ def _disk_errors() -> Iterator[None]:
 def _moved(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int) -> FleetPlan:
     refuse_shared_out(crawl)
     adopt_recovered(crawl)
+    refuse_missing(crawl)
     if journal.under_way(crawl):
         say("Partitions were on their way to other workers when the last start ended: that is finished first")
         _finish(crawl, say)

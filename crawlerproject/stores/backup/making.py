@@ -36,7 +36,7 @@ from crawlerproject.stores.crawl_dir import (
     refuse_links_out,
     take_lock,
 )
-from crawlerproject.stores.crawl_folders import ALONE, folders_of, read_plan, refuse_moving
+from crawlerproject.stores.crawl_folders import ALONE, folders_of, read_plan, refuse_missing, refuse_moving
 from crawlerproject.stores.protocols import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.rocks_tables import open_facts
@@ -84,6 +84,7 @@ def back_up(crawl: CrawlDir, target: Path, wait_seconds: float) -> list[FolderTh
     """
     check_there(crawl)
     refuse_moving(crawl)
+    refuse_missing(crawl)
     refuse_half_restored(crawl)
     _refuse_place(crawl, target)
     unfinished = CrawlDir(f"{target.absolute()}{UNFINISHED_SUFFIX}")
