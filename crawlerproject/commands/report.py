@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from crawlerproject.commands.traps import trap_rows
 from crawlerproject.config.crawl_file import CrawlFile
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, View, about, title_of
@@ -15,9 +16,6 @@ from crawlerproject.inspection.host_table import census
 from crawlerproject.operator_command import SPAN, InspectCommand, span_of
 from crawlerproject.reports.crawl_report import Count, SeedEnd, crawl_report, listed
 from crawlerproject.reports.report_page import Title, page
-from crawlerproject.rules.traps.budgets import ExternalBudgets
-from crawlerproject.rules.traps.template_yield import HostYields
-from crawlerproject.stores.protocols import HostFact
 from crawlerproject.terminal import say, say_json
 
 # Of a crawl's statistics those on URLs that it refused.
@@ -41,7 +39,7 @@ class Command(InspectCommand):
         report = crawl_report(crawl.logs, *span_of(opts))
         with crawl.store() as store:
             states = census(store.hosts(), crawl.now, crawl.leases(), store.head).ahead.hosts
-            traps = sorted(_traps(store), key=lambda trap: str(trap["host"]))
+            traps = trap_rows(store)
             seeds = [*report.seeds, *_unasked(crawl, store, {seed.url for seed in report.seeds}, self.crawl_file)]
         report.seeds, report.seeds_in_all = listed(seeds), len(seeds)
         report.about, report.refused = about(crawl), _refused(crawl)
@@ -84,19 +82,6 @@ def _refused(crawl: CrawlView) -> list[Count]:
             if name.startswith(_REFUSED):
                 counts[name.removeprefix(_REFUSED)] += number
     return [Count(name, number) for name, number in counts.most_common()]
-
-
-def _traps(store: View) -> Iterator[dict[str, Any]]:
-    for name, packed in store.facts(HostFact.TRAPS):
-        yields = HostYields.unpack(packed)
-        host = name.removeprefix(HostFact.TRAPS)
-        for found in yields.trapped():
-            yield {"host": host, **found._asdict()}
-        if yields.shapes:
-            yield {"host": host, "template": yields.example, "why": f"links with an endless path: {yields.shapes:,}"}
-    for name, packed in store.facts(HostFact.EXTERNAL):
-        for found in ExternalBudgets.unpack(packed).trapped():
-            yield {"host": name.removeprefix(HostFact.EXTERNAL), **found._asdict()}
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.crawl_view import CrawlView, View
 from crawlerproject.operator_command import OperatorCommand, option
 from crawlerproject.rules.traps.budgets import DomainHosts, ExternalBudgets, NamedHosts, RequisiteBudgets
 from crawlerproject.rules.traps.template_yield import HostYields
@@ -33,15 +33,10 @@ class Command(OperatorCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print what there is."""
-        try:
-            with CrawlView(self.settings).store() as view:
-                facts = ((kind, fact) for kind in _ROWS for fact in view.facts(kind))
-                rows = [row for kind, (key, packed) in facts for row in _ROWS[kind](key.removeprefix(kind), packed)]
-        except ValueError as error:
-            raise OperatorError(f"What the frontier keeps of traps cannot be read: {error}.") from None
+        with CrawlView(self.settings).store() as view:
+            rows = trap_rows(view)
         names = {*args, *map(host_name, args)}
         rows = [row for row in rows if not args or row["host"].removeprefix("*.") in names or row["host"] in names]
-        rows.sort(key=lambda row: (row["host"].startswith("*."), row["host"]))
         if opts.json:
             say_json(rows, lines=True)
             return
@@ -49,6 +44,16 @@ class Command(OperatorCommand):
             say(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
         if not rows:
             say("No traps so far.")
+
+
+def trap_rows(view: View) -> list[dict[str, Any]]:
+    """Each trap that the crawl has found, hosts before domains. Raises OperatorError."""
+    try:
+        facts = ((kind, fact) for kind in _ROWS for fact in view.facts(kind))
+        rows = [row for kind, (key, packed) in facts for row in _ROWS[kind](key.removeprefix(kind), packed)]
+    except ValueError as error:
+        raise OperatorError(f"What the frontier keeps of traps cannot be read: {error}.") from None
+    return sorted(rows, key=lambda row: (row["host"].startswith("*."), row["host"]))
 
 
 def _row(host: str, template: str, refused: int, why: str, new: int = 0) -> dict[str, Any]:

@@ -32,13 +32,14 @@ _TTFB_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 _MARGIN_BOUNDS = (-ROUNDING_SECONDS, 0.05, 0.25, 1.0, 5.0, 20.0, 60.0)
 
 _HOPS = "rtrim(coalesce(hop, ''), 'R')"  # a redirect is of the kind of what led to it
-_HOST_NAME = "regexp_replace(host, ':[0-9]*$', '')"  # the ports of one name are one host
+# The ports of one name are one host. Patterns only of what can have a match: a fifth of the time (measured).
+_HOST_NAME = "CASE WHEN contains(host, ':') THEN regexp_replace(host, ':[0-9]*$', '') ELSE host END"
 _ANSWERED = ", ".join(f"'{reason}'" for reason in sorted(ANSWERED))
 _FAILED = f"(status >= 400 OR status IS NULL AND reason NOT IN ({_ANSWERED}))"
 # The extension of the last path segment, lower-case; '' when it has none. Looked for at the path's end alone, a fifth
 # of the time that a pattern of the whole URL takes (measured).
-_PATH_END = "right(split_part(split_part(url, '#', 1), '?', 1), 9)"
-_EXTENSION = f"lower(regexp_extract({_PATH_END}, '[.]([A-Za-z0-9]{{1,8}})$', 1))"
+_PATH = "CASE WHEN contains(url, '?') OR contains(url, '#') THEN regexp_extract(url, '^[^?#]*') ELSE url END"
+_EXTENSION = f"lower(regexp_extract(right({_PATH}, 9), '[.]([A-Za-z0-9]{{1,8}})$', 1))"
 # Of each attempt what a figure is made of, in as few bytes as hold it: ten million have to pass through the memory of a
 # question. ``requisite``: what a page needs to be seen, and what it asked for in the browser: no pages, as the limits
 # of a crawl count them. Digests alone are hashed: DuckDB's hash (2.0) is one value for many URLs that are alike. A line
@@ -47,8 +48,7 @@ _ATTEMPTS = (
     'TRY_CAST(time AS TIMESTAMP) AS began, TRY_CAST("end" AS TIMESTAMP) AS ended, url, status::SMALLINT AS status,'
     " reason, host, ip IS NOT NULL AS reached, coalesce(hop, '') = '' AS seed,"
     f" {_HOPS} = '' AS of_seed, {_HOPS} LIKE '%P' AS robots, {_HOPS} LIKE '%E' AS requisite, mime, bytes, location,"
-    " ttfb_seconds, delay_seconds, CASE WHEN digest IS NOT NULL THEN hash(digest) END AS digest, rendered, duplicate,"
-    f" {_EXTENSION} AS extension"
+    " ttfb_seconds, delay_seconds, CASE WHEN digest IS NOT NULL THEN hash(digest) END AS digest, rendered, duplicate"
 )
 # A page's words were archived: those of its answer, or of what a browser made of it, which has no status of its own.
 _PAGE = "(status = 200 OR rendered) AND NOT robots AND NOT requisite AND digest IS NOT NULL"
@@ -125,6 +125,7 @@ class CrawlReport:
 def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") -> CrawlReport:
     """Read the log once per figure; OperatorError when there is none."""
     with open_log(logs, since, until) as log:
+        log.execute("SET preserve_insertion_order = false")  # of the lines, which costs a tenth
         log.execute(f"CREATE TEMP TABLE a AS SELECT {_ATTEMPTS} FROM log WHERE began IS NOT NULL")
         log.execute(f"CREATE TEMP TABLE u AS SELECT {_URLS} FROM a WHERE NOT robots AND NOT requisite GROUP BY url")
         report = _totals(log)
@@ -236,8 +237,10 @@ def _duplicates(log: DuckDBPyConnection) -> list[Count]:
     """Pages by what they repeat, as the log marks them; each once, as it was last."""
     found = rows(
         log,
-        "SELECT coalesce(duplicate, 'new') AS name, count(*) AS count FROM a SEMI JOIN u ON a.rowid = u.page"
-        " GROUP BY name ORDER BY count DESC, name",
+        "WITH d AS (SELECT duplicate AS name, count(*) AS count FROM a SEMI JOIN u ON a.rowid = u.page"
+        " WHERE duplicate IS NOT NULL GROUP BY name)"
+        ", n AS (SELECT 'new' AS name, (SELECT count(page) FROM u) - coalesce(sum(count), 0)::BIGINT AS count FROM d)"
+        " SELECT * FROM (FROM d UNION ALL FROM n) WHERE count > 0 ORDER BY count DESC, name",
     )
     return [Count(row["name"], row["count"]) for row in found]
 
@@ -249,12 +252,11 @@ def _extensions(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     """
     found = rows(
         log,
-        "WITH p AS (SELECT extension, coalesce(mime, '(none)') AS type, count(*) AS pages"
-        " FROM a SEMI JOIN u ON a.rowid = u.good GROUP BY extension, type)"
-        ", b AS (SELECT extension, coalesce(mime, '(none)') AS type, sum(bytes)::BIGINT AS bytes"
-        f" FROM a WHERE {_GOOD} GROUP BY extension, type)"
-        " SELECT *, sum(pages) OVER (PARTITION BY extension) AS total FROM p JOIN b USING (extension, type)"
-        " ORDER BY total DESC, extension, pages DESC",
+        f"WITH b AS (SELECT {_EXTENSION} AS extension, coalesce(mime, '(none)') AS type, count(good) AS pages,"
+        f" sum(bytes)::BIGINT AS bytes FROM a LEFT JOIN (SELECT good FROM u) ON a.rowid = good WHERE {_GOOD}"
+        " GROUP BY extension, type)"
+        " SELECT extension, type, pages, bytes, sum(pages) OVER (PARTITION BY extension) AS total FROM b"
+        " WHERE pages > 0 ORDER BY total DESC, extension, pages DESC",
     )
     html = {
         row["extension"]: row["pages"] / int(row["total"])
@@ -275,9 +277,12 @@ def _stale_hosts(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     """
     return rows(
         log,
-        "WITH p AS (SELECT host, count(*) AS pages, count(DISTINCT digest) FILTER (duplicate IS NULL) AS new,"
-        " new / pages AS share FROM a SEMI JOIN u ON a.rowid = u.page GROUP BY host"
-        " HAVING pages >= $enough AND share <= $most ORDER BY share, pages DESC, host LIMIT $first)"
+        # Grouped twice: two thirds of what it takes to count distinct digests (measured).
+        "WITH d AS (SELECT host, CASE WHEN duplicate IS NULL THEN digest END AS fresh, count(*) AS pages"
+        " FROM a SEMI JOIN u ON a.rowid = u.page GROUP BY host, fresh)"
+        ", p AS (SELECT host, sum(pages)::BIGINT AS pages, count(fresh) AS new, new / sum(pages) AS share"
+        " FROM d GROUP BY host HAVING pages >= $enough AND share <= $most"
+        " ORDER BY share, pages DESC, host LIMIT $first)"
         ", b AS (SELECT host, sum(bytes)::BIGINT AS bytes FROM a SEMI JOIN p USING (host)"
         f" WHERE {_PAGE} GROUP BY host)"
         " SELECT host, pages, new, bytes, share FROM p JOIN b USING (host) ORDER BY share, pages DESC, host",
@@ -305,8 +310,9 @@ def _failed(log: DuckDBPyConnection) -> tuple[list[dict[str, Any]], int]:
     """URLs whose last attempt failed, by host, and how many there are."""
     found = rows(
         log,
-        f"SELECT a.url, status, reason, attempts, strftime(began, {_MOMENT}) AS time, count(*) OVER () AS in_all"
-        f" FROM a JOIN u ON a.rowid = u.last WHERE {_FAILED} ORDER BY host, a.url LIMIT $most",
+        f"WITH f AS MATERIALIZED (SELECT last, attempts FROM a JOIN u ON a.rowid = last WHERE {_FAILED})"
+        f" SELECT url, status, reason, attempts, strftime(began, {_MOMENT}) AS time, (SELECT count(*) FROM f) AS in_all"
+        " FROM a JOIN f ON a.rowid = last ORDER BY host, url LIMIT $most",
         {"most": _MOST_LISTED},
     )
     in_all = found[0]["in_all"] if found else 0

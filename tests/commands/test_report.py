@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from playwright.sync_api import Browser
 
@@ -72,8 +74,8 @@ def test_the_tables_say_what_to_skip(folder: Path) -> None:
     """Extensions by what they turned out to be, and the host whose pages repeat each other."""
     told = ask(folder, "report")
 
-    html = [row for row in told["extensions"] if row["extension"] == "html"]
-    assert [(row["type"], row["html_share"]) for row in html] == [("text/html", 1.0)]
+    pages = [row for row in told["extensions"] if row["extension"] == "html"]
+    assert [(row["type"], row["html_share"]) for row in pages] == [("text/html", 1.0)]
     stale = {row["host"].partition(":")[0]: row for row in told["stale_hosts"]}
     assert "ugly.test" in stale
     assert all(row["new"] <= row["pages"] / 2 for row in stale.values())
@@ -105,6 +107,19 @@ def test_it_says_what_the_crawl_was(folder: Path) -> None:
     assert gone <= {row["url"] for row in told["failed"]} <= last.keys()
     assert told["failed_in_all"] == len(told["failed"])
     assert {entry["name"]: entry["number"] for entry in told["refused"]}["nevercrawl"] >= 1
+
+
+def test_its_traps_are_those_of_the_command(folder: Path) -> None:
+    """Row by row, in the order in which `traps` has them."""
+    written = scrapy("traps", "--json", folder=folder)
+    rows = [orjson.loads(line) for line in written.stdout.splitlines()]
+    page = folder / "traps.html"
+    scrapy("report", str(page), folder=folder)
+    shown = page.read_text().partition("Trap suspects")[2].partition("</section>")[0]
+
+    assert rows
+    cells = [[html.unescape(cell) for cell in re.findall("<td[^>]*>([^<]*)", row)] for row in shown.split("<tr>")[2:]]
+    assert cells == [[row["host"], row["template"], row["why"]] for row in rows]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
