@@ -42,7 +42,7 @@ _HOSTS_A_LOOK = 4_000
 # Hosts that one turn of the event loop looks at: 1 ms, with those whose limits are worked out 3.
 _HOSTS_A_SLICE = 1_000
 # Looks take this share of the processor at most, however many hosts there are and however often they are asked for.
-_COST_SHARE = 0.01
+_COST_SHARE = 0.005
 # The machine's own rate is the mean over this: answers of a slow network come in waves (our choice).
 _RATE_SECONDS = 30.0
 

@@ -166,6 +166,11 @@ class TotalsBook:
         )
 
     @property
+    def pages(self) -> int:
+        """Those of ``now``, which each request asks for."""
+        return self._before.pages + self._tallies.pages - self._at_begin[0]
+
+    @property
     def committed(self) -> Totals:
         """The totals of the last commit."""
         return Totals(*orjson.loads(self._stored)) if self._stored else self._before
@@ -290,7 +295,7 @@ class CrawlLimits:
         limits, totals, self._sums = self._limits, self._totals, sums
         if limits.pages:
             pages = FleetQuota(
-                "pages", limits.pages, lambda: totals.committed.pages, lambda: totals.now().pages + under_way()
+                "pages", limits.pages, lambda: totals.committed.pages, lambda: totals.pages + under_way()
             )
             pages.largest = _LARGEST_PAGES
             self._pages = sums.add(pages)
@@ -303,10 +308,11 @@ class CrawlLimits:
         """The limit that is reached, as ``max_pages=100``; "" while none is."""
         if not self.any:
             return ""
-        totals = self._totals.now()
+        limits, totals, received = self._limits, self._totals, 0
         pages = self._pages.committed if self._pages else totals.pages
-        received = self._bytes.committed if self._bytes else totals.bytes
-        return reached(self._limits, Spent(pages, self._run.running_seconds, received))
+        if limits.bytes:
+            received = self._bytes.committed if self._bytes else totals.now().bytes
+        return reached(limits, Spent(pages, self._run.running_seconds, received))
 
     def may_send(self, under_way: int) -> bool:
         """Whether one more page may be asked for while ``under_way`` are: the number of pages is never exceeded."""
@@ -317,7 +323,7 @@ class CrawlLimits:
         if self._sums is not None:
             return not (self._spent() or self.reached())
         most = self._limits.pages
-        if most and self._totals.now().pages + under_way >= most:
+        if most and self._totals.pages + under_way >= most:
             return False
         return not self.reached()
 

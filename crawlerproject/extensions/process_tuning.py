@@ -50,12 +50,12 @@ POSSIBLE = sys.version_info >= (3, 12)
 # each older object that goes is counted against a new one, and tuples and coroutines from its free lists never count.
 # With 10,000 hosts it waited for 57,000 objects, and a collection held the event loop for 40 to 100 ms.
 # Everything is looked at after as many collections of survivors as two hours have.
-GC_THRESHOLDS = (20_000, 160, 3_600)
-# From one collection of the youngest to the next: 250 requests at 500 a second. What is in flight then is walked once,
+GC_THRESHOLDS = (20_000, 160, 1_800)
+# From one collection of the youngest to the next: 500 requests at 500 a second. What is in flight then is walked once,
 # so that shorter intervals cost more in all; longer ones hardly more at a time, for no more than LEAST of the window
 # and what hosts keep of each request are alive.
-_YOUNG_SECONDS = 0.5
-# Collections of the youngest for each of what survived them: hosts and requests of two seconds, not of a minute.
+_YOUNG_SECONDS = 1.0
+# Collections of the youngest for each of what survived them: hosts and requests of four seconds, not of a minute.
 _YOUNG_A_SURVIVORS = 4
 
 _TICK_SECONDS = 0.01  # what a hold is measured to; a thousandth of the processor

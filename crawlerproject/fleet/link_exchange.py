@@ -124,8 +124,11 @@ class FleetHosts(HostOwnership):
         """Those of own hosts, and the others."""
         own: list[DiscoveredUrl] = []
         others: list[DiscoveredUrl] = []
+        last, is_own = "", False
         for item in found:
-            (own if self.mine(item.address.host) else others).append(item)
+            if (host := item.address.host) is not last:  # most links of a page have one host, and one text for it
+                last, is_own = host, self.mine(host)
+            (own if is_own else others).append(item)
         return own, others
 
 

@@ -60,18 +60,20 @@ class TextQuestions:
     async def near(self, made: Fingerprint) -> NearText | None:
         """The nearest text of another page, of those that were added before; None as well when no answer comes."""
         future: asyncio.Future[list[NearText]] = asyncio.get_running_loop().create_future()
+        if not self._asked:
+            self._be_patient()
         self._asked.append((made.value, future))
         self._start()
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                found = await future
-        except TimeoutError:
-            self._count("duplicates/unasked")
-            found = []
+        found = await future
         # What was added here since the question was sent is in no answer.
-        since = [NearText((text.value ^ made.value).bit_count(), text.key, text.url) for text in self._unknown()]
-        near = [each for each in [*since, *found] if each.bits <= self._bits and each.key != made.key]
-        return min(near, default=None)
+        bits, value = self._bits, made.value
+        near = [
+            NearText(differ, text.key, text.url)
+            for text in self._unknown()
+            if (differ := (text.value ^ value).bit_count()) <= bits
+        ]
+        near += [each for each in found if each.bits <= bits]
+        return min((each for each in near if each.key != made.key), default=None)
 
     def add(self, made: Fingerprint, url: str) -> None:
         """A page was archived that repeats no other."""
@@ -99,9 +101,22 @@ class TextQuestions:
         self._away = False
         self._questions.start()
 
+    def _be_patient(self) -> None:
+        """With all that will be asked together: a timer for each page would cost more than its question."""
+        asyncio.get_running_loop().call_later(_PATIENCE_SECONDS, self._give_up, self._asked)
+
+    def _give_up(self, asked: Sequence[Question]) -> None:
+        for _, future in asked:
+            if not future.done():
+                self._count("duplicates/unasked")
+                future.set_result([])
+
     async def _once(self) -> None:
         await asyncio.sleep(GATHER_SECONDS)
-        asked, self._asked = self._asked[:AT_A_TIME], self._asked[AT_A_TIME:]
+        asked, self._asked = self._asked, self._asked[AT_A_TIME:]
+        del asked[AT_A_TIME:]
+        if self._asked:
+            self._be_patient()
         batch, self._adding = _Batch(self._adding), []
         self._batches.append(batch)
         answers: list[list[NearText]] = [[]] * len(asked)

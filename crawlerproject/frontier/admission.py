@@ -126,7 +126,7 @@ class Admission:
             raise
         finally:
             self._copies.clear()
-        recent.add([row.key for row in rows])
+        recent.add_new([row.key for row in rows])
         return len(rows)
 
     def _unknown(self, allowed: list[DiscoveredUrl]) -> list[DiscoveredUrl]:

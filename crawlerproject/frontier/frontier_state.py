@@ -39,6 +39,7 @@ _LOOKED_THROUGH = 50
 UNSTORED_WAIT_SECONDS = 1.3
 
 _MOST = 65_536  # keys of each of the two generations; some 120 bytes each, so 16 MB at most
+_NEW_SHARE = 8  # of a generation such a part is of URLs found for the first time: those of hundreds of pages (ours)
 _UNSURE_FACT = "unsure-until"
 
 # Refused seeds that are kept between two commits; their count goes on.
@@ -68,6 +69,11 @@ class RecentKeys:
         self.younger.update(keys)
         if len(self.younger) > self._most:
             self.older, self.younger = self.younger, set()
+
+    def add_new(self, keys: Iterable[bytes]) -> None:
+        """The same for the first time: only some, for most links of a broad crawl are named once."""
+        if len(self.younger) < self._most // _NEW_SHARE:
+            self.add(keys)
 
 
 @dataclass(slots=True, eq=False)

@@ -197,7 +197,7 @@ def test_a_look_at_many_hosts_takes_many_turns_and_finds_the_same() -> None:
 
 
 def test_looks_take_their_share_of_the_processor_however_often_they_are_asked_for() -> None:
-    """One that took four turns of 20 ms is followed by the next after eight seconds; an exact one is made at once."""
+    """One that took four turns of 20 ms is followed by the next after sixteen seconds; an exact one is made at once."""
     clock = SimpleNamespace(at=0.0)
     shown = figures.Figures(clock=lambda: clock.at, worked=Ticks())
     look = crawl(*(host(f"n{number}.test") for number in range(2 * figures._HOSTS_A_SLICE)))
@@ -214,8 +214,8 @@ def test_looks_take_their_share_of_the_processor_however_often_they_are_asked_fo
         look.frontier.workbench.add(host("second.test"))
         assert await ready(0.0) == whole + 1
         look.frontier.workbench.add(host("third.test"))
-        assert await ready(7.9) == whole + 1
-        assert await ready(8.1) == whole + 2
+        assert await ready(15.9) == whole + 1
+        assert await ready(16.1) == whole + 2
         look.frontier.workbench.add(host("fourth.test"))
         assert shown.now(look.frontier, look.reporter, look.run, exact=True).hosts_ready == whole + 3
 

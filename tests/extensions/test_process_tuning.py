@@ -65,7 +65,7 @@ def collections() -> Iterator[list[int]]:
 
 
 def test_each_tick_collects_what_is_young_and_the_fourth_its_survivors(collections: list[int]) -> None:
-    """Five of survivors in ten seconds, none of everything."""
+    """Five of survivors in twenty seconds, none of everything."""
     tuning = GarbageCollectorTuning()
     for _ in range(TICKS):
         tuning.tick()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
 from crawlerproject.reasons import Reason
@@ -23,6 +25,20 @@ def test_a_url_is_queued_once(bench: Bench) -> None:
 
     assert bench.add(A + "x") == 0
     assert bench.frontier.hosts.waiting_urls == 0
+
+
+def test_what_is_found_once_pushes_nothing_out_of_memory(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is not asked about a link that pages repeat, however much they name that no other does."""
+    bench.frontier.state.recent._most = 4
+    for _ in range(2):
+        bench.add(A + "menu")
+    for start in range(0, 20, 5):
+        assert bench.add(*[f"{A}{number}" for number in range(start, start + 5)]) == 5
+
+    known = Mock(return_value=[])
+    monkeypatch.setattr(bench.store, "known", known)
+    assert bench.add(A + "menu") == 0
+    assert not any(call.args[0] for call in known.call_args_list)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,11 @@ class LocalHosts(FleetHosts):
         """All."""
         return self._staying
 
+    def parted(self, found: Iterable[DiscoveredUrl]) -> tuple[list[DiscoveredUrl], list[DiscoveredUrl]]:
+        """As of any fleet, but for the operator's seeds of other hosts: every worker is given its own."""
+        own, others = super().parted(found)
+        return own, [item for item in others if item.hops or not item.kind.is_seed]
+
 
 class LocalMail:
     """For one event loop."""
@@ -137,18 +142,12 @@ class LocalMail:
 
 
 class LocalExchange(FleetExchange):
-    """A local worker's: seeds are not sent, and what was delivered leaves the store."""
+    """A local worker's: what was delivered leaves the store."""
 
     def __init__(self, hosts: LocalHosts, messages: Messages, mail: LocalMail) -> None:
         super().__init__(hosts, messages, mail.fetch, mail.answered)
         self._mail = mail
         self._applied = messages.applied
-
-    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """As of any fleet, but for seeds: every worker is given them."""
-        mine = self._hosts.mine
-        kept = [item for item in found if item.hops or not item.kind.is_seed or mine(item.address.host)]
-        return super().take(kept, frontier, now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in some of what other workers have written, and let go what they have read. StorageError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crawlerproject.fleet.local.local_mail import LocalHosts
 from crawlerproject.frontier.other_workers import Links, RobotsWanted, unpack_message
+from crawlerproject.frontier.passage import seed_found
 from crawlerproject.stores.protocols import Changes
 from tests.fleet.local.mail_workers import hosts_of, links, plan_of
 
@@ -19,6 +20,17 @@ def test_hosts_of_others_are_never_asked() -> None:
     assert (hosts.unsure_until(OURS), hosts.doubt_seconds) == (77.0, 0.0)
     assert hosts.partitions == PLAN.held("worker-1")
     assert hosts.partition(OURS) in hosts.partitions
+
+
+def test_seeds_of_others_are_not_sent_but_where_they_lead_is() -> None:
+    """Every worker is given the seeds; of links between hosts each goes to its own."""
+    hosts, (own, other, link) = (
+        LocalHosts(PLAN, "worker-1"),
+        links(*(f"http://{host}/" for host in (OURS, THEIRS, MORE))),
+    )
+    seeds = [seed_found(own.address), seed_found(other.address)]
+    moved = seed_found(link.address)._replace(hops="R")
+    assert hosts.parted([*seeds, link, own, moved, other]) == ([seeds[0], own], [link, moved, other])
 
 
 def test_all_that_was_written_goes_with_one_commit() -> None:
