@@ -231,23 +231,3 @@ def test_a_neighbour_takes_less_than_a_tenth(tables: tuple[Callable[[], Table], 
     shares = {domain.name: got[domain.name] / alone[domain.name] for domain in innocent}
     assert min(shares.values()) >= LEAST_SHARE, shares
     assert all(got[domain.name] > 3 for domain in others), "they have their part"
-
-
-def test_both_kinds_of_fleet_have_one_rule(link: RedisLink) -> None:
-    """Whatever the workers want and give back, they get the same answers, to the millisecond."""
-    rng, now, domains = random.Random(3), 1000.0, ["a.test", "b.test", "c.test"]
-    local, redis = Local(), InRedis(link)
-    has, last, free_at = "", "", 0.0
-    for _ in range(1500):
-        now = round(now + rng.choice((0.01, 0.1, 0.4, 2.0)), 3)
-        worker, quick_waits = rng.choice("xyz"), rng.random() < 0.3
-        if has and rng.random() < 0.4:
-            took = rng.choice((None, 0.1, 0.4, 2.0, 6.0))
-            local.rest(has, now, quick_waits=quick_waits, took_seconds=took)
-            redis.rest(has, now, quick_waits=quick_waits, took_seconds=took)
-            has, last, free_at = "", has, now + REST_SECONDS
-        elif worker not in (has, last if now < free_at else ""):  # that one keeps the rest by its own clock
-            domain = rng.choice(domains)
-            waits = [each.reserve(worker, domain, now, quick_waits=quick_waits) for each in (local, redis)]
-            assert waits[0] == pytest.approx(waits[1], abs=0.0015)
-            has = has if waits[0] else worker

@@ -366,7 +366,8 @@ local function ask(worker, domain, quick_waits, rests, held)
       if each == ours or each['until'] > now then
         local used = s.used[each.domain]
         if used and s.from <= now then
-          if not slow or used < s.used[slow.domain] then slow = each end
+          local least = slow and s.used[slow.domain] or used + 1
+          if used < least or (used == least and starts(each) < starts(slow)) then slow = each end
         elseif not used and (not first or starts(each) < starts(first)) then
           first = each
         end

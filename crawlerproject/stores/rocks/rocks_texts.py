@@ -169,20 +169,24 @@ class RocksTexts:
         self._failed = False  # a write has, and RocksDB takes no other before it is opened again
 
     def exchange(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
-        """Add texts, then for each value what is within ``bits`` of it, nearest first."""
+        """Add texts, then for each value what is within ``bits`` of it, nearest first.
+
+        Of a fingerprint the first page stays: what was answered once is answered always.
+        """
         try:
             if self._failed:
                 with suppress(Exception):  # closing repeats the error of the write
                     self.close()
                 self._open()
             batch = WriteBatch(raw_mode=True)
-            for text in added:
+            first = {text.value: text for text in reversed(added) if table_key(0, text.value) not in self._rows}
+            for text in first.values():
                 for key, value in rows_of_all_hosts(text.value, text.key + text.url.encode("utf-8", _ERRORS)):
                     batch.put(key, value)
-            if added:
+            if first:
                 self._rows.write(batch)
-            for text in added:
-                self._index.stored(Fingerprint("", text.value, b""))
+            for known in first:
+                self._index.stored(Fingerprint("", known, b""))
             return [
                 sorted(NearText(near.bits, *_unpacked(near.key)) for near in self._index.near("", value, bits))
                 for value in values

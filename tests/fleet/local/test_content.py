@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet.local.content import LocalContent
-from crawlerproject.fleet.local.fleet_tables import QuotaTable
 from crawlerproject.fleet.local.supervisor_link import RUNNING, SupervisorLink, json_line
 from crawlerproject.rules.fleet_shares import QuotaRequest
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -23,7 +21,6 @@ from crawlerproject.stores.protocols import Changes, Fingerprint, NearText, Page
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 
 _NAMES = ("worker-1", "worker-2")
-_MOST = 40
 
 
 class Link(SupervisorLink):
@@ -117,31 +114,3 @@ def test_sums_begin_at_what_is_committed(folder: CrawlDir) -> None:
         assert pages(two, 1, 1) == (2, 8, False)
         now[0] = 160.0
         assert content.answers[RUNNING]("worker-1") == 60.0
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_sum_is_spent_to_the_last_and_never_exceeded(seed: int) -> None:
-    """Three workers that fetch, commit, give back, and are killed and started again in any order."""
-    chance, names = random.Random(seed), ("one", "two", "three")
-    table = QuotaTable({"pages": dict.fromkeys(names, 0)}, 3)
-    committed, used, granted = (dict.fromkeys(names, 0) for _ in range(3))
-    for step in range(1500):
-        name = chance.choice(names) if step < 600 else "two"
-        if step == 600:
-            for other in ("one", "three"):
-                table.ended(other, {"pages": committed[other]})
-        what = chance.choices(["fetch", "ask", "commit", "give", "kill"], [20, 6, 6, 3, 1])[0]
-        if what == "fetch":
-            used[name] += granted[name] > used[name]
-        elif what == "commit":
-            committed[name] = used[name]
-        elif what == "kill":
-            used[name], granted[name] = committed[name], 0
-        else:
-            wants, gives = used[name] >= granted[name], what == "give"
-            share = table.exchange(name, QuotaRequest("pages", _MOST, committed[name], used[name], wants, gives, 1, 7))
-            granted[name] = share.granted
-        assert sum(used.values()) <= _MOST or step >= 600
-        assert sum(committed.values()) <= _MOST
-
-    assert sum(committed.values()) == _MOST

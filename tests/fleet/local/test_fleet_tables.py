@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crawlerproject.fleet.local import fleet_tables
 from crawlerproject.fleet.local.fleet_tables import AddressTable, Agreement, Counts, InboxTable, WorkerReport
@@ -130,14 +128,6 @@ def test_an_address_is_one_workers_until_it_has_rested() -> None:
     assert table.reserve("b", "1.1.1.1", DOMAIN, 11.5) == 0.0
 
 
-def test_what_a_worker_does_not_have_it_cannot_give_back() -> None:
-    """Another's reservation stands."""
-    table = AddressTable(0.5)
-    table.reserve("a", "1.1.1.1", DOMAIN, 10.0)
-    table.rest("b", "1.1.1.1", 10.1)
-    assert table.reserve("b", "1.1.1.1", DOMAIN, 20.0) > 0
-
-
 def test_the_addresses_of_one_that_is_gone_rest_once() -> None:
     """From then on; a worker that is stopped keeps its own."""
     table = AddressTable(0.5)
@@ -162,34 +152,6 @@ def test_addresses_that_have_rested_are_forgotten() -> None:
         table.reserve("a", str(number), DOMAIN, float(number))
         table.rest("a", str(number), float(number))
     assert len(table._free_at) <= fleet_tables._SWEPT_AT + 1
-
-
-_EVENTS = st.tuples(st.sampled_from(["reserve", "rest", "gone"]), st.sampled_from("abc"), st.integers(0, 2))
-
-
-@given(st.lists(_EVENTS), st.sampled_from([0.0, 2.5]))
-def test_no_two_at_once_and_no_pause_too_short(events: list[tuple[str, str, int]], rest_seconds: float) -> None:
-    """Whatever the workers do, a tick apart: between two grants of an address it was given back and has rested."""
-    table, now = AddressTable(rest_seconds), 0.0
-    holder: dict[int, str] = {}
-    ended: dict[int, float] = {}
-    for what, worker, address in events:
-        now += 1.0
-        if what == "reserve" and table.reserve(worker, str(address), DOMAIN, now) == 0.0:
-            assert holder.get(address, worker) == worker
-            if address not in holder:
-                assert now >= ended.get(address, -9.0) + rest_seconds
-            holder[address] = worker
-        elif what == "rest":
-            table.rest(worker, str(address), now)
-            if holder.get(address) == worker:
-                ended[address] = now
-                del holder[address]
-        elif what == "gone":
-            table.exited(worker, now)
-            for one in [one for one, name in holder.items() if name == worker]:
-                ended[one] = now
-                del holder[one]
 
 
 def test_a_message_stays_in_its_inbox_until_it_was_read() -> None:

@@ -1,4 +1,4 @@
-"""Sums that workers share: never exceeded, and spent to the last, whoever dies, stops, or comes back."""
+"""What Redis has of workers: their parts of sums, who is at work, who is quiet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 from crawlerproject.errors import StoreForgot
-from crawlerproject.fleet.local.fleet_tables import QuotaTable
 from crawlerproject.rules.fleet_shares import QuotaRequest, part
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
@@ -41,96 +40,15 @@ class Worker:
         self.life = self.shares.incarnation = f"life-{next(numbers)}"
         self.link.call("HSET", [self._fleet.incarnations], self.name, self.life)
         self.link.call("HSET", [self._state], "life", self.life)
-        self.seen()
-        self.used, self.granted = self.committed, 0
-
-    def seen(self, *, alive: bool = True) -> None:
-        """Whether the others take it for alive."""
         now = int(self.link.call("TIME")[0]) * 1000
-        self.link.call("ZADD", [self._fleet.seen], now if alive else 0, self.name)
+        self.link.call("ZADD", [self._fleet.seen], now, self.name)
+        self.used, self.granted = self.committed, 0
 
     def ask(self, *, wants: bool = True, gives: bool = False) -> None:
         """One exchange."""
         claim = QuotaRequest("pages", _MOST, self.committed, self.used, wants, gives, 1, 7)
         [share] = self.shares.exchange([claim])
         self.granted, self.all_committed, _ = share
-
-    def fetch(self) -> None:
-        """One more page, if it may."""
-        if self.granted > self.used:
-            self.used += 1
-
-    def commit(self) -> None:
-        """Refused when another life goes by this name, or this one was ended: then nothing of it counts."""
-        if self.link.call("HGET", [self._state], "life") != self.life.encode():
-            self.begin()
-            return
-        self.link.call("HSET", [self._state], "fact:totals", orjson.dumps([self.used, 0, 0, 0.0]))
-        self.committed = self.used
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_sum_is_spent_to_the_last_and_never_exceeded(server: RedisServer, seed: int) -> None:
-    """Three workers in any order of fetches, commits, kills, and absences after which they do or do not return."""
-    chance, link, crawl = random.Random(seed), RedisLink(server.url), f"shares-{next(numbers)}"
-    workers = [Worker(link, crawl, name) for name in ("one", "two", "three")]
-    away: set[str] = set()
-    for _ in range(400):
-        worker = chance.choice(workers)
-        step = chance.choices(["fetch", "ask", "commit", "give", "kill", "stop"], [20, 6, 6, 3, 1, 2])[0]
-        if worker.name in away:
-            if chance.random() < 0.1:  # it goes on where it was; the others may have taken it for dead
-                away.discard(worker.name)
-                worker.seen()
-        elif step == "fetch":
-            worker.fetch()
-        elif step == "commit":
-            worker.commit()
-        elif step == "kill":
-            worker.begin()
-        elif step == "stop":
-            away.add(worker.name)
-            worker.seen(alive=False)
-        else:
-            worker.ask(wants=worker.used >= worker.granted, gives=step == "give")
-        assert sum(each.committed for each in workers) <= _MOST
-
-    last = next(each for each in workers if each.name not in away) if len(away) < 3 else workers[0]
-    last.begin()
-    for other in workers:
-        if other is not last:
-            other.seen(alive=False)
-    for _ in range(3 * _MOST):
-        last.ask(wants=last.used >= last.granted)
-        last.fetch()
-        last.commit()
-    last.ask()
-    assert sum(each.committed for each in workers) == last.all_committed == _MOST
-    assert last.granted == last.used
-    link.close()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_supervisor_grants_what_redis_grants(server: RedisServer, seed: int) -> None:
-    """To the same requests, in their order, until the sum is spent: one rule, in Python and in Lua."""
-    chance, link, crawl = random.Random(seed), RedisLink(server.url), f"shares-{next(numbers)}"
-    workers = [Worker(link, crawl, name) for name in ("one", "two", "three")]
-    table = QuotaTable({"pages": {each.name: 0 for each in workers}}, len(workers))
-    wanted = 0
-    for _ in range(200):
-        worker = chance.choice(workers)
-        worker.used += chance.randint(0, max(0, worker.granted - worker.used)) + (chance.random() < 0.05)  # or too much
-        worker.committed = chance.randint(worker.committed, worker.used)
-        claim = QuotaRequest(
-            "pages", 10 * _MOST, worker.committed, worker.used, chance.random() < 0.6, chance.random() < 0.2,
-            chance.choice([1, 5]), chance.choice([7, 100]),
-        )  # fmt: skip
-        share = table.exchange(worker.name, claim)
-        assert worker.shares.exchange([claim]) == [share]
-        worker.granted, wanted = share.granted, wanted + share.wanted
-    assert wanted > 5
-    assert share.committed > 5 * _MOST
-    link.close()
 
 
 def test_another_life_says_nothing(server: RedisServer) -> None:
@@ -145,22 +63,6 @@ def test_another_life_says_nothing(server: RedisServer) -> None:
 
     assert granted > 0
     assert one.granted == 0
-
-
-def test_what_is_wanted_in_vain_the_others_hear_of(server: RedisServer) -> None:
-    """They give back what they do not use."""
-    link, crawl = RedisLink(server.url), f"shares-{next(numbers)}"
-    one, two = Worker(link, crawl, "one"), Worker(link, crawl, "two")
-    while one.granted < _MOST:
-        one.ask()
-    two.ask()
-    claim = QuotaRequest("pages", _MOST, 0, 0, wants=False, gives=False)
-    heard = one.shares.exchange([claim])[0].wanted
-    one.ask(wants=False, gives=True)
-    two.ask()
-
-    assert (heard, one.granted, two.granted) == (True, 0, 7)
-    assert not one.shares.exchange([claim])[0].wanted
 
 
 def test_what_was_spent_before_counts(server: RedisServer) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -64,34 +63,6 @@ def on_disk(texts: list[Text], folder: Path) -> list[Duplicate | None]:
     return found
 
 
-def test_the_same_pages_get_the_same_marks_as_on_disk(link: RedisLink, tmp_path: Path) -> None:
-    """In the same order: which page is near which, and by how many bits."""
-    pages, texts, found = clusters(30, seed=7), texts_in(link), list[Duplicate | None]()
-    for page in pages:
-        near = texts.exchange([], [page.value], 3)[0]
-        found.append(Duplicate("near", near[0].url, near[0].bits) if near else None)
-        if not near:
-            texts.exchange([page], [], 3)
-
-    assert found == on_disk(pages, tmp_path)
-    assert any(found)
-
-
-def test_all_pairs_are_found_in_whatever_order(link: RedisLink) -> None:
-    """As comparing each with each would; added in several batches, asked about in one."""
-    pages = clusters(30, seed=8)
-    unlike = list({page.value: page for page in reversed(pages)}.values())  # the first page of each fingerprint
-    texts, chance = texts_in(link), random.Random(9)
-    shuffled = chance.sample(unlike, len(unlike))
-    for first, last in pairwise([0, 1, 70, len(shuffled)]):
-        texts.exchange(shuffled[first:last], [], 3)
-    found = texts.exchange([], [page.value for page in pages], 3)
-
-    for page, near in zip(pages, found, strict=True):
-        apart = ((other, (other.value ^ page.value).bit_count()) for other in unlike)
-        assert near == sorted(NearText(bits, other.key, other.url) for other, bits in apart if bits <= 3)
-
-
 def test_what_is_added_again_is_there_once(link: RedisLink) -> None:
     """An answer may get lost; a row that lies across two others is none."""
     texts = texts_in(link, most=BLOCKS * 3)
@@ -117,13 +88,3 @@ def test_the_oldest_of_a_block_are_forgotten(link: RedisLink) -> None:
     fewer.exchange([text(0xABCD << 48, 99)], [], 3)
     assert fewer.exchange([], [page.value for page in pages], 0) == [[]] * 10
     assert fewer.exchange([], [0xABCD << 48], 0) == [[NearText(0, (99).to_bytes(24, "big"), text(0, 99).url)]]
-
-
-def test_every_worker_knows_at_once(link: RedisLink) -> None:
-    """What one adds and asks goes in one round of calls, the addition first."""
-    one = texts_in(link)
-    other = RedisTexts(link, one._crawl, 10 * BLOCKS)
-
-    assert one.exchange([text(5, 1)], [7], 3) == [[NearText(1, text(5, 1).key, text(5, 1).url)]]
-    assert other.exchange([], [4], 3) == [[NearText(1, text(5, 1).key, text(5, 1).url)]]
-    assert other.exchange([], [], 3) == []
