@@ -79,7 +79,7 @@ class RenderFailed(FetchError):
 class LeaseResult(Visit):
     """A lease on its way to its end, with all that was received and read.
 
-    A response has ``answered``; without it the request failed, at whatever point. ``is_render``: a browser was asked.
+    A response has ``answered``; without it the request failed, at whatever point.
     """
 
     lease: Lease = field(kw_only=True)
@@ -95,27 +95,18 @@ class LeaseResult(Visit):
     canonical: Address | None = None  # rel=canonical
     rendered: Rendered | None = None  # what the browser made of it
     again: bool = False  # failed through the browser's fault: the page is rendered another time
+    is_render: bool = False  # of a page in the browser, or of one that did not get there
+    payload: bytes = b""  # what the payload digest covers, if other captures may refer to it; else nothing
 
     @property
     def url(self) -> str:
         """Of the page, as it was asked for."""
         return self.row.url
 
-    @property
-    def is_render(self) -> bool:
-        """Whether it is of a page in the browser, or of one that did not get there."""
-        return self.wire is None and self.row.kind.is_render
-
-    @property
-    def payload(self) -> bytes:
-        """The body that the payload digest covers, if other captures may refer to it; else nothing."""
-        wire = self.wire
-        return wire.body if wire is not None and self.answered and wire.status == 200 and not wire.truncated else b""
-
     def withhold(self, reason: Reason, words: str) -> None:
         """Keep nothing of it: the site's ``words`` reserve it from the crawl's purpose."""
         self.reason, self.error = reason, words
-        self.body, self.etag, self.last_modified = b"", "", ""
+        self.body, self.payload, self.etag, self.last_modified = b"", b"", "", ""
         self.found, self.changed, self.requisites, self.target = (), (), (), None
         self.is_text, self.is_feed, self.fingerprint, self.canonical, self.marks = False, False, None, None, ()
         self.shell = self.gained = None
@@ -133,7 +124,9 @@ class LeaseResult(Visit):
     def failed(cls, lease: Lease, reason: Reason, error: str = "", wire: Wire | None = None) -> LeaseResult:
         """There is no usable response."""
         result = cls(lease.row, reason, error=error, lease=lease, wire=wire)
-        if wire is not None:
+        if wire is None:
+            result.is_render = lease.row.kind.is_render
+        else:
             result.status, result.ttfb_seconds = wire.status or None, wire.ttfb_seconds
         return result
 

@@ -72,8 +72,8 @@ def leased(request: Request) -> LeasedExchange | None:
 
 def lease_in(request: Request) -> Lease | None:
     """The lease of a leased request."""
-    found = leased(request)
-    return None if found is None else found.lease
+    found = request.meta.get(META_KEY)
+    return found.lease if isinstance(found, LeasedExchange) and found.owner() is request else None
 
 
 def header(headers: Headers, name: bytes) -> str:

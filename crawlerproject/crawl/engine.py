@@ -37,7 +37,7 @@ from crawlerproject.middlewares.filetypes import FileTypesMiddleware
 from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.triage import TriageMiddleware
-from crawlerproject.request_meta import leased
+from crawlerproject.request_meta import lease_in
 from crawlerproject.rules.row_kinds import ROW_KINDS
 
 logger = logging.getLogger(__name__)
@@ -131,7 +131,8 @@ class FastPath:
         self._downloader = engine.downloader
         self._scraper = engine.scraper
         self._tasks: set[asyncio.Task[None]] = set()  # asyncio itself keeps none
-        self._counter: tuple[object, Callable[..., None]] | None = None  # Scrapy's, and how the signal holds it
+        # What the signal of responses holds, and Scrapy's own counter if it is that.
+        self._counter: tuple[object, Callable[..., None] | None] | None = None
 
     @classmethod
     def of(cls, crawler: Crawler) -> FastPath | None:
@@ -147,10 +148,9 @@ class FastPath:
 
     def takes(self, request: Request) -> bool:
         """Whether this request goes here: a page's or a robots.txt's, and the downloader's signals have no listener."""
-        exchange = leased(request)
-        if exchange is None or not ROW_KINDS[exchange.lease.row.flags].is_plain_get:
-            return False
-        return not _heard(self._crawler, _DOWNLOADER_SIGNALS)
+        lease = lease_in(request)
+        plain = lease is not None and ROW_KINDS[lease.row.flags].is_plain_get
+        return plain and not _heard(self._crawler, _DOWNLOADER_SIGNALS)
 
     def begin(self, request: Request) -> bool:
         """Send it; whether the engine has room for another."""
@@ -203,27 +203,19 @@ class FastPath:
             line = formatter.crawled(request, response, crawler.spider)
             if line is not None:
                 _scrapys_logger.log(*logformatter_adapter(line), extra={"spider": crawler.spider})
-        if counted := self._only_counted():
-            counted(spider=crawler.spider)
-        elif _heard(crawler, (signals.response_received,)):
+        connections = dispatcher.connections
+        listeners = connections.get(id(crawler.signals.sender)) or {}
+        receivers = listeners.get(signals.response_received, ())
+        if len(receivers) == 1 and dispatcher.Any not in listeners and id(dispatcher.Any) not in connections:
+            if self._counter is None or self._counter[0] is not receivers[0]:
+                self._counter = receivers[0], _counter_among(receivers)
+            if (counted := self._counter[1]) is not None:  # no other listens: a call costs a third of its signal
+                counted(spider=crawler.spider)
+                return
+        if _heard(crawler, (signals.response_received,)):
             crawler.signals.send_catch_log(
                 signal=signals.response_received, response=response, request=request, spider=crawler.spider
             )
-
-    def _only_counted(self) -> Callable[..., None] | None:
-        """Scrapy's own counter of responses where no other listens to them: a call costs a third of its signal."""
-        listeners = dispatcher.connections.get(id(self._crawler.signals.sender))
-        if not listeners or dispatcher.Any in listeners or id(dispatcher.Any) in dispatcher.connections:
-            return None
-        receivers = listeners.get(signals.response_received, ())
-        if len(receivers) != 1:
-            return None
-        if self._counter is None or self._counter[0] is not receivers[0]:
-            live: list[Callable[..., None]] = [*dispatcher.liveReceivers(receivers)]
-            if not live or getattr(live[0], "__func__", None) is not CoreStats.response_received:
-                return None
-            self._counter = receivers[0], live[0]
-        return self._counter[1]
 
     async def _hand_on(self, given: Any, response: Response, request: Request) -> None:
         """Items and requests that a spider extracts: to its middlewares and pipelines, by Scrapy."""
@@ -233,6 +225,12 @@ class FastPath:
 
         chained = await self._scraper.spidermw.scrape_response_async(output, response, request)
         await self._scraper.handle_spider_output_async(chained, request, response)
+
+
+def _counter_among(receivers: list[Any]) -> Callable[..., None] | None:
+    """Scrapy's own counter of responses, where the first of these is that."""
+    live: list[Callable[..., None]] = [*dispatcher.liveReceivers(receivers)]
+    return live[0] if live and getattr(live[0], "__func__", None) is CoreStats.response_received else None
 
 
 def _failure() -> Failure:

@@ -245,8 +245,8 @@ class LongPages:
 
     def end(self, result: LeaseResult) -> None:
         """A page's links are queued: archive it and end its lease. The page is marked as being read."""
-        lease = result.lease
-        if self._outage is None or not self._outage.withholds(result):
+        lease, outage = result.lease, self._outage
+        if outage is None or not outage.withholds(result):
             self._pages.finish(result)
         self._in_flight.over(lease)
         if self._poison.suspects and result.wire is not None:

@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 # A host whose request met a limit of ours rests so long: what it sent may have to be sent once more (ours).
 _LIMIT_REST_SECONDS = 60.0
+_new = tuple.__new__  # of a NamedTuple, at a third of the cost
 _SHOWN = frozenset({Reason.FETCHED, Reason.NOT_MODIFIED, Reason.RENDERED})
 _WANTED = frozenset({Reason.FETCHED, Reason.REDIRECT})  # of a requisite, what brings a page further
 
@@ -71,25 +72,22 @@ class CrawlRecords:
             return self._write_render(result.rendered, result)
         if wire is None or not wire.status or not lease.kind.is_archived:
             return None
-        context = Context(
-            lease.row.url,
-            lease.row.via,
-            lease.subrequest.page.hops + lease.row.hops if lease.subrequest else lease.row.hops,
-            lease.delay_seconds,
-            wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
-            result.body[:SAMPLE_BYTES],
-            result.notes,
-        )
+        row, answered_at = lease.row, lease.host.answered_at
+        hops = lease.subrequest.page.hops + row.hops if lease.subrequest else row.hops
+        waited = wire.started_at - answered_at if answered_at else None
+        sample = result.body[:SAMPLE_BYTES]
+        context = _new(Context, (row.url, row.via, hops, lease.delay_seconds, waited, sample, result.notes))
         if result.reason in RESERVED:
             self._archive.write_withheld(wire, context)
             return None
         digest = result.digest or payload_digest(wire.body)
-        original = self._original(result, digest) if lease.subrequest is None else None
+        if lease.subrequest is not None:
+            return self._archive.write(wire, context, digest, None)
+        original = self._original(result, digest)
         if original is not None and self._archive.withdrawn(original.url):
             original = None  # what depends on it would be shown no more
         written = self._archive.write(wire, context, digest, original)
-        if lease.subrequest is None:
-            remember(result, written, original, self._duplicates, self._frontier)
+        remember(result, written, original, self._duplicates, self._frontier)
         return written
 
     def _write_render(self, rendered: Rendered, result: LeaseResult) -> Written | None:
@@ -121,7 +119,8 @@ def remember(
     if original is None and result.payload:
         duplicates.add_payload(written.digest, Original(written.record_id, row.url, written.date), changes)
     if result.fingerprint is not None and result.duplicate is None:
-        duplicates.add_fingerprint(Fingerprint(row.host, result.fingerprint, row.page_key), row.url, changes)
+        key = row.page_key if row.flags else row.key
+        duplicates.add_fingerprint(_new(Fingerprint, (row.host, result.fingerprint, key)), row.url, changes)
 
 
 def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[str, object]:
@@ -298,7 +297,7 @@ class PageCompletion:
         result.digest = written.digest if written else b""
         if result.retry_after:
             result.retry_after_seconds = retry_after_seconds(result.retry_after, now, self._retry_after_max_seconds)
-        result.external = subrequest.external if subrequest else caused_externally(row)
+        result.external = subrequest.external if subrequest else kind.maybe_external and caused_externally(row)
         if result.shell is not None and written is not None:
             result.render = self.renders.place(result.shell, written)
         # A requisite that turned out to be HTML: a page that links lead to all the same, if any do.

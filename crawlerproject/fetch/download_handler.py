@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 # Statuses with which a server asks for a signature, or for a fresh one (draft-ietf-webbotauth-httpsig-protocol-01).
 _ASKING = frozenset({403, 429})
 _DEFAULT_PORT = 1080  # curl's default for a proxy without a port
+_new = tuple.__new__  # of a NamedTuple, at a third of the cost
 
 _CLASSES: dict[bytes, type[Response]] = {  # the common types at once; Scrapy's own table knows the rest
     b"text/html": HtmlResponse,
@@ -157,7 +158,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             ip = exchange.address or (await resolver_for(self.crawler).resolve(target.host)).addresses[0]
             if self._refuses(ip):
                 raise FetchError(Reason.PRIVATE_ADDRESS, ip)
-            endpoint = Endpoint(ip, target.port, target.host, target.scheme == "https")
+            endpoint = _new(Endpoint, (ip, target.port, target.host, target.scheme == "https", False, b"", None))
             accepts = not exchange.as_scrapys
             sent = archived = self._writer.write(request.method, target, request.headers, request.body, accepts=accepts)
         else:
@@ -171,7 +172,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             if timeout_seconds <= 0:
                 raise LeaseOver(request.url)
         try:
-            wire, headers = await self._pool.fetch(
+            wire = await self._pool.fetch(
                 endpoint, sent, request.method, timeout_seconds, exchange.pause_seconds, exchange.max_bytes
             )
         except FetchError as error:
@@ -180,7 +181,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
                 exchange.wire = error.wire
             raise
         wire.request_bytes = archived
-        exchange.wire = wire
+        exchange.wire, headers = wire, wire.headers
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
         if self._budget.waiting or self._budget.over():  # what is returned here is read and judged in the same go
             await self._budget.room()

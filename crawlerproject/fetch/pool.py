@@ -250,26 +250,28 @@ async def connect(
     end = min(monotonic() + limits.connect_timeout_seconds, deadline)
     try:
         async with asyncio.timeout(end - monotonic()):
-            await _open(loop, connection, end, tls_context)
+            if endpoint.tls:
+                await _open_tls(loop, connection, end, tls_context)
+            else:
+                await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port, local_addr=endpoint.local)
     except (OSError, ValueError) as error:
         connection.close()
         raise _connect_error(error, endpoint, connected=connection.transport is not None) from error
     except BaseException:
         connection.close()
         raise
-    connection.protocols, connection.cipher = tls_facts(connection.transport)
+    if endpoint.tls:
+        connection.protocols, connection.cipher = tls_facts(connection.transport)
     return connection
 
 
-async def _open(
+async def _open_tls(
     loop: asyncio.AbstractEventLoop, connection: Connection, end: float, tls_context: ssl.SSLContext | None
 ) -> None:
     endpoint = connection.endpoint
     name, local = endpoint.host.rstrip("."), endpoint.local
     handshake_seconds = max(end - monotonic(), 0.0) + 5.0  # connect's own timeout rings first
-    if not endpoint.tls:
-        await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port, local_addr=local)
-    elif not endpoint.tunnel:
+    if not endpoint.tunnel:
         await loop.create_connection(
             lambda: connection, endpoint.ip, endpoint.port, local_addr=local,
             ssl=tls_context, server_hostname=name, ssl_handshake_timeout=handshake_seconds,
@@ -309,13 +311,6 @@ def _connect_error(error: OSError | ValueError, endpoint: Endpoint, connected: b
     return FetchError(Reason.CONNECT_FAILED, detail)
 
 
-class Exchanged(NamedTuple):
-    """One exchange that got an answer."""
-
-    wire: Wire
-    headers: dict[bytes, list[bytes]]  # as ``http1.read_headers`` returns them
-
-
 class Pool:
     """Opens connections and keeps idle ones, at most one for an endpoint, for their next request."""
 
@@ -334,7 +329,7 @@ class Pool:
         timeout_seconds: float | None = None,
         pause_seconds: float = 0.0,
         max_bytes: int | None = None,
-    ) -> Exchanged:
+    ) -> Wire:
         """Send one request once and read its answer; raises FetchError only (``wire`` set once connected).
 
         ``pause_seconds`` go by before the next one: with a pause longer than connections are kept, none is kept.
@@ -367,12 +362,13 @@ class Pool:
             wire.ended_at, now = stamp(), monotonic()
             if now >= deadline + STOOD_STILL_SECONDS:  # the deadline's timer rang late
                 wire.ended_at = wire.started_at + deadline - started
-            wire.protocols, wire.cipher = connection.protocols, connection.cipher
+            wire.protocols, wire.cipher, head = connection.protocols, connection.cipher, reader.head_bytes
             if connection.first_byte_at:
                 wire.ttfb_seconds = connection.first_byte_at - connection.sent_at
-            wire.head_bytes = head = reader.head_bytes
-            wire.status, wire.body, wire.chunked = reader.status, reader.body, reader.chunked
-            wire.truncated, wire.flaw, wire.received_bytes = reader.truncated, reader.flaw, reader.received_bytes
+            wire.status, wire.headers = reader.status, reader.headers
+            wire.body, wire.chunked = reader.body, reader.chunked
+            wire.head_bytes, wire.received_bytes = head, reader.received_bytes
+            wire.truncated, wire.flaw = reader.truncated, reader.flaw
             if head[:8].upper() == b"HTTP/1.0":
                 wire.protocols = ("http/1.0", *wire.protocols[1:])
             seconds = self._limits.keepalive_seconds
@@ -381,15 +377,19 @@ class Pool:
             if not reusable or seconds <= pause_seconds or connection.is_closing():
                 connection.close()
             else:
-                connection.expires_at = now + seconds
-                if older := self._idle.pop(endpoint, None):
-                    older.close()
-                self._idle[endpoint] = connection
-                if len(self._idle) > self._limits.max_idle_connections:
-                    self._idle.pop(next(iter(self._idle))).close()
-                if self._sweeper is None:
-                    self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
-        return Exchanged(wire, reader.headers)
+                self._keep(endpoint, connection, now + seconds)
+        return wire
+
+    def _keep(self, endpoint: Endpoint, connection: Connection, until: float) -> None:
+        """For its next request, in the place of an older one; ``until`` in monotonic seconds."""
+        connection.expires_at = until
+        if older := self._idle.pop(endpoint, None):
+            older.close()
+        self._idle[endpoint] = connection
+        if len(self._idle) > self._limits.max_idle_connections:
+            self._idle.pop(next(iter(self._idle))).close()
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
 
     async def reaches(self, endpoint: Endpoint) -> bool:
         """Whether a connection can be made; nothing is sent on it but the handshake of TLS."""

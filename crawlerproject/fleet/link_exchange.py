@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.frontier.frontier_state import HostOwnership
+from crawlerproject.frontier.frontier_state import ChangedPage, Exchange, HostOwnership
 from crawlerproject.frontier.other_workers import Changed, Links, Message, pack_message, unpack_message
 from crawlerproject.frontier.passage import linking_domain
 from crawlerproject.stores.protocols import Box, Changes, Inbox, Messages, Posted
@@ -22,7 +22,6 @@ from crawlerproject.stores.protocols import Box, Changes, Inbox, Messages, Poste
 if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.passage import DiscoveredUrl
-    from crawlerproject.rules.url.urls import Address
 
 
 LINKS_A_MESSAGE = 100
@@ -36,29 +35,6 @@ _MOST_SENT = 32_768
 # A generation's time. What its worker refused it may take later, by another robots.txt or when there is room again; in
 # a crawl of one process it is judged again each time.
 _SENT_SECONDS = 600.0
-
-ChangedPage = tuple["Address", float]  # with the moment, epoch seconds
-
-
-class Exchange:
-    """How what is found reaches the frontier that decides about it: here the only one. Workers override what differs.
-
-    All may raise StorageError.
-    """
-
-    keeps_delivered = False
-    """While a backup of all workers is made, rows stay of messages that others have acknowledged."""
-
-    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """Queue what was found, or send it to whose it is; how many were new here."""
-        return frontier.admission.add(found, now)
-
-    def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
-        """Take the news that known pages have changed, or hand it on; how many are believed here."""
-        return frontier.changed(pages, now)
-
-    def settle(self) -> None:
-        """The commit that holds what came of the messages is applied."""
 
 
 class FleetHosts(HostOwnership):

@@ -23,7 +23,7 @@ from crawlerproject.frontier.learned.revisits import Revisits, again
 from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions
 from crawlerproject.frontier.leasing import LeaseIssuer
 from crawlerproject.frontier.passage import DiscoveredUrl, Lease, Visit, document_of
-from crawlerproject.frontier.politeness import Consequence, HostPoliteness
+from crawlerproject.frontier.politeness import AGAIN, Consequence, HostPoliteness
 from crawlerproject.frontier.robots_responses import RobotsResponses
 from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.url_filters import UrlFilters
@@ -43,7 +43,6 @@ _ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND, Stage.ASIDE)
 # An answer's end as the server sees it: its last write returns up to this much after we have read it (1.2 ms seen
 # between two busy processes on one machine).
 _SERVERS_VIEW_SECONDS = 0.005
-_AGAIN = Consequence(again=True, park=False)
 
 
 class Frontier:
@@ -141,24 +140,24 @@ class Frontier:
         The fate reaches the store with the next ``apply``.
         """
         self.hosts.clock.now = now
-        state, host, row = self.state, self._ended(lease), lease.row
+        state, host, row = self.state, lease.host, lease.row
+        state.leased -= 1
+        lease.ended = True
         host.fetched += 1 if outcome.status else 0
-        before, kind = host.delay_seconds, lease.kind
-        robots_failed = kind.is_robots and not outcome.ok
+        before, kind, ok = host.delay_seconds, lease.kind, outcome.ok
+        robots_failed = kind.is_robots and not ok
         if robots_failed:
-            good = outcome.status is None and host.other_scheme_good(row.note.partition(":")[0], now)
-            if not good and outcome.reason in PORT_FAILURES:
-                good = state.other_scheme_waits(host, row.note.partition(":")[0])
-            outcome.other_scheme_good = good
+            scheme, closed = row.note.partition(":")[0], outcome.reason in PORT_FAILURES
+            good = outcome.status is None and host.other_scheme_good(scheme, now)
+            outcome.other_scheme_good = good or (closed and state.other_scheme_waits(host, scheme))
             outcome.copy_serves = not document_of(row.hops) and state.robots.serves(row.note, now)
         # Whether the address took no connection but the host has another one, which is the next turn's.
         next_address = outcome.status is None and outcome.reason in ADDRESS_FAILURES and host.spare_addresses > 0
         if next_address:
-            host.spare_addresses -= 1
             host.dead_addresses |= {lease.address}
-            host.address_until = 0.0
+            host.spare_addresses, host.address_until = host.spare_addresses - 1, 0.0
         as_before = next_address or outcome.signature_asked  # nothing is known of the page, nor of a robots.txt
-        consequence = _AGAIN if as_before else self._politeness.after(host, outcome, now, self._rng)
+        consequence = AGAIN if as_before else self._politeness.after(host, outcome, now, self._rng)
         if outcome.license_named and lease.stored:
             consequence = replace(
                 consequence, again=self._robots_responses.wants_license(host, row.url, outcome.license_named)
@@ -187,7 +186,7 @@ class Frontier:
         self._start_clock(lease, now)
         if outcome.external and lease.took_seconds is not None and lease.took_seconds > LONG_SECONDS:
             self.leasing.external_took(host, lease.took_seconds, now)
-        if outcome.trouble or robots_failed or consequence.opened or host.delay_seconds > before:
+        if (not ok and (outcome.trouble or robots_failed)) or consequence.opened or host.delay_seconds > before:
             state.store_now(host)  # a promise that grew must survive even a crash before the next commit
         if host.absent or not host.fetched:
             self._keep_place(host, outcome)

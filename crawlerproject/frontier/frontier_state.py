@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import EMPTY, Host, Stage
@@ -27,6 +27,11 @@ from crawlerproject.rules.row_kinds import LAST, ROW_KINDS
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.poison import NO_MARK, Waiting
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, FrontierStore, PageRecord, QueuedPage
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.passage import DiscoveredUrl
+    from crawlerproject.rules.url.urls import Address
 
 LATER_RUN = 1 << 62
 """Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since
@@ -142,6 +147,31 @@ class HostOwnership:
         """Put what is written to other workers, and not on its way by itself, into the changes of the next commit."""
 
 
+ChangedPage = tuple["Address", float]
+"""A known page that has changed, with the moment (epoch seconds)."""
+
+
+class Exchange:
+    """How what is found reaches the frontier that decides about it: here the only one. Workers override what differs.
+
+    All may raise StorageError.
+    """
+
+    keeps_delivered = False
+    """While a backup of all workers is made, rows stay of messages that others have acknowledged."""
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Queue what was found, or send it to whose it is; how many were new here."""
+        return frontier.admission.add(found, now)
+
+    def changed(self, pages: Iterable[ChangedPage], frontier: Frontier, now: float) -> int:
+        """Take the news that known pages have changed, or hand it on; how many are believed here."""
+        return frontier.changed(pages, now)
+
+    def settle(self) -> None:
+        """The commit that holds what came of the messages is applied."""
+
+
 def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:
     """Until then an earlier process may have asked any host without a trace in the store; 0.0 when none has.
 
@@ -203,8 +233,10 @@ class FrontierState:
 
     def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, apart: bool = False) -> None:
         """The fate of a row that was taken; it leaves its queue with the next commit. ``apart``: not the page's."""
-        self.changes.removed.append(row)
-        self.changes.pages.append((row.key if apart else _decided_key(row, record.reason), record))
+        changes = self.changes
+        changes.removed.append(row)
+        own = apart or not row.flags  # the row's key and the page's are one
+        changes.pages.append((row.key if own else _decided_key(row, record.reason), record))
         self.hosts.dirty[host.name] = host
 
     def queue_again(self, row: QueuedPage, host: Host, now: float, **changed: Any) -> None:

@@ -215,7 +215,9 @@ class Visit:
     @property
     def ok(self) -> bool:
         """Whether the host answered well, whatever the page's own fate."""
-        return self.status is not None and self.status != 429 and not 500 <= self.status < 600 and not self.walled
+        status = self.status
+        good = status is not None and status != 429 and not 500 <= status < 600
+        return good and self.reason is not Reason.CHALLENGE
 
     @property
     def counts(self) -> bool:

@@ -15,6 +15,7 @@ from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.passage import REST_STATUSES, Visit
 from crawlerproject.rules.politeness.pauses import (
     FAILURES,
+    JITTER_SHARE,
     THEIR_FAILURES,
     UNSENT_FAILURES,
     Breaker,
@@ -29,7 +30,6 @@ from crawlerproject.rules.politeness.pauses import (
     delay_seconds,
     door_after_trouble,
     failure_rest_seconds,
-    jitter_seconds,
     parked_seconds,
 )
 from crawlerproject.rules.politeness.quiet_hours import (
@@ -84,6 +84,10 @@ class Consequence:
         return f"{moment(self.probe_at)} or the next start" if self.probe_at else "the next start"
 
 
+AGAIN, DECIDED = Consequence(again=True, park=False), Consequence(again=False, park=False)
+"""The host goes on; the page waits for another try, or its fate is decided."""
+
+
 class HostPoliteness:
     """Applies one crawl's pace, rests and breaker to its hosts."""
 
@@ -128,8 +132,8 @@ class HostPoliteness:
         return self._paces.preset(host.name, self.preset, self._now) if self._paces is not None else self.preset
 
     def jittered(self, delay: float, rng: random.Random) -> float:
-        """The promised pause, lengthened by chance."""
-        return self._stretch * (delay + jitter_seconds(delay, rng))
+        """The promised pause, lengthened by chance: never shortened."""
+        return self._stretch * (delay + delay * JITTER_SHARE * rng.random())
 
     def after(self, host: Host, outcome: Visit, now: float, rng: random.Random) -> Consequence:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
@@ -147,17 +151,17 @@ class HostPoliteness:
             if self._walled:
                 self._walled.pop(host.name, None)
             # A robots.txt that has moved is answered for elsewhere, or never.
-            if not (outcome.row.kind.is_robots and outcome.location):
+            if not (outcome.location and outcome.row.kind.is_robots):
                 host.failures, host.breaker_opened = 0, 0
             if host.escalation:
                 rest = Rest(host.escalation, host.rest_until, host.last_trouble)
                 host.escalation, host.rest_until, host.last_trouble = after_success(rest, now, self.rests)
-            return Consequence(again=outcome.cut and self._broke_off(host, outcome), park=False)
+            return AGAIN if outcome.cut and self._broke_off(host, outcome) else DECIDED
         if outcome.other_scheme_good:
-            return Consequence(again=False, park=False)
+            return DECIDED
         rests = outcome.status in REST_STATUSES
         if outcome.walled and not rests and self._before_pages_alone(host):
-            return Consequence(again=False, park=False)
+            return DECIDED
         opened = outcome.counts and self._failed(host, now, rng)
         park = opened and host.breaker_opened > 1 and (outcome.status is None or outcome.row.kind.is_robots)
         if outcome.status is None:
@@ -197,7 +201,7 @@ class HostPoliteness:
             pause = delay_seconds(self._preset(host), (outcome.ttfb_seconds or 0.0,))
             if pause > host.delay_seconds:  # it is slow at this, which its own pages need not be
                 host.door = door._replace(until=max(door.until, now + self._stretch * pause))
-            return Consequence(again=outcome.cut and self._broke_off(host, outcome), park=False)
+            return AGAIN if outcome.cut and self._broke_off(host, outcome) else DECIDED
         wait = 0.0  # for what speaks against no host
         if status is None:
             failure = FAILURES[outcome.reason]

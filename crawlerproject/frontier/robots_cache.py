@@ -78,7 +78,8 @@ class RobotsCache:
 
     def words(self, url: str) -> list[Note]:
         """What the site says of the use of a queued page's URL, before it is asked for; ask while its lease is out."""
-        return _words_of(self.rules("/".join(url.split("/", 3)[:3])), url)
+        rules = self.rules("/".join(url.split("/", 3)[:3]))
+        return _words_of(rules, url) if rules.content_signals or rules.licenses or rules.terms else []  # as nearly all
 
     def license_words(self, url: str, license: str) -> list[Note] | None:
         """What a licence that a page names says of it; None: that is not known."""
@@ -209,8 +210,6 @@ def _known_until(record: RobotsRecord) -> float:
 
 
 def _words_of(rules: RobotsRules, url: str) -> list[Note]:
-    if not (rules.content_signals or rules.licenses or rules.terms):  # as nearly every site
-        return []
     licenses = [f"license: {license}" for license in rules.licenses]
     words = [(str(Source.ROBOTS_TXT), words) for words in (*rules.words_for(url), *licenses)]
     return words + rules.terms_for(url)

@@ -23,6 +23,7 @@ from crawlerproject.rules.row_kinds import (
     KEPT_BY_REDIRECT,
     KEPT_WITHIN_DOMAIN,
     MAX_EMBED_HOPS,
+    PLACES_OF_LINKS,
     SEED,
     of_redirect,
     of_requisite,
@@ -42,6 +43,7 @@ MAX_FILES = 5000
 # Ahead of links: one sitemap lists many pages.
 _SITEMAP_PRIORITY = SEED + 1
 _HOP_LIST = "M"
+_DEEPEST = len(PLACES_OF_LINKS) - 1
 
 
 def hops_to(row: QueuedPage, kind: str) -> str:
@@ -76,7 +78,7 @@ def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
 def followed(row: QueuedPage, links: Iterable[Address]) -> list[DiscoveredUrl]:
     """Links of a page."""
     depth, host, url = row.depth + 1, row.host, row.url
-    hops, place = hops_to(row, HOP_LINK), priority(depth, HOP_LINK)
+    hops, place = (row.hops + HOP_LINK)[-_MAX_HOPS:], PLACES_OF_LINKS[min(depth, _DEEPEST)]
 
     def flags_of(other: str) -> int:
         return FLAG_EXTERNAL if of_other_domain(other, host) else 0

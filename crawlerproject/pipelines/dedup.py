@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable
-from contextlib import suppress
+from hashlib import sha1
 from typing import Self
 
 from scrapy.crawler import Crawler
@@ -16,10 +17,10 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.items import LeaseResult
-from crawlerproject.rules.archive.http_messages import payload_digest
 from crawlerproject.runtime.services import Services, Stats, services_of
 from crawlerproject.stores.protocols import Fingerprint
 
+logger = logging.getLogger(__name__)
 _LINKS_AT_A_TIME = 5_000  # five milliseconds
 
 
@@ -48,7 +49,7 @@ class DedupPipeline:
         """
         duplicates = self._services[DuplicateIndex]
         if not page.digest and (payload := page.payload) and (page.is_text or duplicates.ahead is not None):
-            page.digest = payload_digest(payload)
+            page.digest = sha1(payload, usedforsecurity=False).digest()
             if duplicates.ahead is not None:
                 return self._process_ahead(duplicates.ahead(page.digest), page)
         if not page.is_text:
@@ -57,10 +58,12 @@ class DedupPipeline:
         row = page.row
         page.duplicate = duplicates.exact(page.digest, row.url) if page.digest else None
         if page.duplicate is None and page.fingerprint is not None:
-            made = Fingerprint(row.host, page.fingerprint, row.page_key)
-            with suppress(StorageError):  # a page that is not compared is archived like any other
+            made = Fingerprint(row.host, page.fingerprint, row.page_key if row.flags else row.key)
+            try:
                 named = duplicates.named(made, page.canonical) if page.canonical is not None else None
                 page.duplicate = named or duplicates.near(made)
+            except StorageError:  # a page that is not compared is archived like any other
+                logger.debug("%s is not compared", row.url)
         if duplicates.others is not None or page.duplicate is not None:
             return self._process_later(duplicates, page)
         self._note(page)

@@ -50,7 +50,7 @@ class WarcPipeline:
             return page
         if changed:
             intake.announced(changed)
-        added = intake.queue(found)
+        added = intake.queue(found) if found else 0
         if added is None or (requisites and intake.queue(requisites) is None):
             long.hold(page, links=added)
         else:

@@ -46,29 +46,32 @@ _FRESHNESS_NAMES = {name.title().encode(): name for name in ("cache-control", "e
 _AI_USE_NAMES = {name.title().encode(): name for name in HEADERS}
 _PRICES = {b"Crawler-Price": "crawler-price", b"Crawler-Charged": "crawler-charged", b"Payment-Required": "x402"}
 _PAYMENT_REQUIRED = 402
+# What a status says, whatever is read in the body later; any other is an error.
 _REASONS = {
+    **dict.fromkeys(range(400), Reason.FETCHED),
+    **dict.fromkeys(REDIRECTS, Reason.REDIRECT),
+    304: Reason.NOT_MODIFIED,
     _PAYMENT_REQUIRED: Reason.PAYMENT_REQUIRED,
     429: Reason.RATE_LIMITED,
     503: Reason.RATE_LIMITED,
-    304: Reason.NOT_MODIFIED,
 }
-_REASONS.update(dict.fromkeys(REDIRECTS, Reason.REDIRECT))
-
-
-def reason_of(status: int) -> Reason:
-    """What a status says, whatever is read in the body later."""
-    return _REASONS.get(status) or (Reason.FETCHED if status < 400 else Reason.HTTP_ERROR)
+_FIELDS = {b"Retry-After": "retry_after", b"Etag": "etag", b"Last-Modified": "last_modified"}
 
 
 def result_of(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
     """What the status and the headers of a response say; its body is not read."""
     headers = response.headers
-    result = LeaseResult(lease.row, reason_of(response.status), wire.status or None, lease=lease, wire=wire)
+    reason = _REASONS.get(response.status, Reason.HTTP_ERROR)
+    result = LeaseResult(lease.row, reason, wire.status or None, lease=lease, wire=wire)
     result.answered, result.body, result.error, result.ttfb_seconds = True, response.body, wire.flaw, wire.ttfb_seconds
+    if wire.status == 200 and not wire.truncated:
+        result.payload = wire.body
     result.mime = header(headers, b"Content-Type").partition(";")[0].strip().lower()
-    result.retry_after = header(headers, b"Retry-After")
-    result.etag, result.last_modified = header(headers, b"Etag"), header(headers, b"Last-Modified")
-    result.freshness = dict(_those_of(headers, _FRESHNESS_NAMES))
+    there = dict.keys(headers)
+    for name in _FIELDS.keys() & there:
+        setattr(result, _FIELDS[name], header(headers, name))
+    if not there.isdisjoint(_FRESHNESS_NAMES):
+        result.freshness = dict(_those_of(headers, _FRESHNESS_NAMES))
     result.signature_asked = wire.signature_asked
     if wire.flaw:
         result.notes.append(("cut", wire.flaw))
@@ -80,13 +83,13 @@ def result_of(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
 def _those_of(headers: Headers, names: dict[bytes, str]) -> list[Note]:
     """Of these headers, keyed as Scrapy keeps them, those that are there and not empty, in the order of ``names``."""
     there = names.keys() & dict.keys(headers)
-    return [(names[name], text) for name in names if name in there and (text := header(headers, name))] if there else []
+    return [(names[name], text) for name in names if name in there and (text := header(headers, name))]
 
 
 def result_of_hub(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
     """A hub's answer to a request for a subscription; it verifies and pushes later, by requests of its own."""
     taken = 200 <= response.status < 300
-    reason = Reason.SUBSCRIBED if taken else reason_of(response.status)
+    reason = Reason.SUBSCRIBED if taken else _REASONS.get(response.status, Reason.HTTP_ERROR)
     result = LeaseResult(lease.row, reason, wire.status or None, lease=lease, wire=wire, answered=True)
     result.retry_after, result.ttfb_seconds = header(response.headers, b"Retry-After"), wire.ttfb_seconds
     if not taken:
@@ -99,11 +102,9 @@ def goes_to_browser(lease: Lease, read: ReadPage, wanted: Callable[[str, str, Re
 
     It goes back to the frontier marked "render" and meets the browser on a later lease. ``wanted`` is ``Renders``'.
     """
-    return (
-        read.facts is not None
-        and not (read.challenge or lease.kind.is_render)
-        and wanted(lease.row.url, lease.row.host, read.triage.verdict)
-    )
+    if read.facts is None or read.challenge or lease.kind.is_render:
+        return False
+    return wanted(lease.row.url, lease.row.host, read.triage.verdict)
 
 
 class Outcomes:
@@ -118,21 +119,22 @@ class Outcomes:
     def fetched(self, lease: Lease, response: Response, wire: Wire, read: ReadPage, *, to_render: bool) -> LeaseResult:
         """The result of a fetch; ``to_render``: the page goes to the browser."""
         result, kind = result_of(lease, response, wire), lease.kind
-        if response.status in REDIRECTS:
+        status = response.status
+        if status in REDIRECTS:
             _follow(result, header(response.headers, b"Location"))
         elif kind.is_robots:
             self._obey(result, response)
         elif read.unread:
             result.error = read.unread
             result.notes.append(("unread", read.unread))
-        elif response.status == 200:
+        elif status == 200:
             result.found, result.changed = read.found, read.changed
             result.error = read.flaw or result.error
             if not kind.is_list:
                 self._take_content(result, response, read, to_render=to_render)
-        elif response.status == _PAYMENT_REQUIRED:
+        elif status == _PAYMENT_REQUIRED:
             result.notes += _those_of(response.headers, _PRICES)
-        there = 200 <= response.status < 300 or response.status == 304
+        there = 200 <= status < 300 or status == 304
         if there and not kind.is_robots and not read.challenge and (self._consent.obeyed or not kind.is_list):
             self._judge(result, response, read)
         if read.wall_marks or read.challenge:
@@ -141,9 +143,11 @@ class Outcomes:
 
     def _judge(self, result: LeaseResult, response: Response, read: ReadPage) -> None:
         """Note what the words of site, answer and page come to; of a page that they reserve nothing more is taken."""
-        site, answered = self._consent.site_words(result.row.url), _those_of(response.headers, _AI_USE_NAMES)
-        words, facts = stated_by_site(site, answered) if site or answered else [], read.facts
-        if facts is None and (robots := response.headers.getlist("X-Robots-Tag")):
+        headers, facts, words = response.headers, read.facts, list[Note]()
+        site = self._consent.site_words(result.row.url)
+        if site or not dict.keys(headers).isdisjoint(_AI_USE_NAMES):
+            words = stated_by_site(site, _those_of(headers, _AI_USE_NAMES))
+        if facts is None and (robots := dict.get(headers, b"X-Robots-Tag")):
             words += page_robots((), [value.decode("latin-1") for value in robots], self._token).ai_use
         if read.feed is not None:
             words += license_of_feed(response.body, result.row.url)
@@ -185,7 +189,8 @@ class Outcomes:
             result.shell = facts.words, read.links
             return
         result.requisites = read.requisites
-        _compare(result, read)
+        if facts is not None:
+            _compare(result, read, facts)
 
 
 def _note_verdict(result: LeaseResult, words: list[Note], consent: Consent) -> None:
@@ -212,7 +217,8 @@ def _note_verdict(result: LeaseResult, words: list[Note], consent: Consent) -> N
 
 def rendered_result(lease: Lease, rendered: Rendered, read: ReadPage, consent: Consent = RECORDED) -> LeaseResult:
     """The result of a render: the links of the page as its scripts left it, and where they wanted to go."""
-    result, facts = LeaseResult(lease.row, Reason.RENDERED, lease=lease, rendered=rendered), read.facts
+    result = LeaseResult(lease.row, Reason.RENDERED, lease=lease, rendered=rendered, is_render=True)
+    facts = read.facts
     if facts is None:
         result.error = read.unread
         result.notes.append(("unread", read.unread))
@@ -220,7 +226,7 @@ def rendered_result(lease: Lease, rendered: Rendered, read: ReadPage, consent: C
     result.error, result.requisites = read.flaw, read.requisites
     result.found = read.found if facts.nofollow else [*read.found, *navigated(lease.row, rendered.navigations)]
     result.gained = facts.words, read.links
-    _compare(result, read)
+    _compare(result, read, facts)
     _note_page(result.notes, facts)
     _note_walls(result, read)
     if words := [*consent.site_words(lease.row.url), *facts.ai_use]:
@@ -243,11 +249,10 @@ def _follow(result: LeaseResult, location: str) -> None:
         result.target = redirected(row, target)
 
 
-def _compare(result: LeaseResult, read: ReadPage) -> None:
+def _compare(result: LeaseResult, read: ReadPage, facts: PageFacts) -> None:
     """The text of an HTML page is compared with other pages'."""
-    if read.facts is not None:
-        result.is_text, result.marks = True, read.text_marks
-        result.canonical, result.fingerprint = read.facts.canonical, read.facts.fingerprint
+    result.is_text, result.marks = True, read.text_marks
+    result.canonical, result.fingerprint = facts.canonical, facts.fingerprint
 
 
 def _note_page(notes: list[Note], facts: PageFacts) -> None:

@@ -61,6 +61,10 @@ def priority(depth: int, hop: str, parent: int = SEED) -> int:
     return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + offset)
 
 
+PLACES_OF_LINKS = tuple(priority(depth, HOP_LINK) for depth in range((LAST - _SEED_LEVEL) // _DEPTH_STEP + 3))
+"""The priorities of links by their depth; those that are deeper have the last one."""
+
+
 def of_redirect(found: int) -> int:
     """The priority of the target of a redirect whose URL had ``found``: before its equals, for it ends what was begun.
 

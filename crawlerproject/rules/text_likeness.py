@@ -79,7 +79,13 @@ def restored(turned: int, table: int) -> int:
 
 def blocks(value: int) -> tuple[int, ...]:
     """The block of each table's range in ``ranges``, as one number below ``BLOCKS``: what shares none is not near."""
-    return tuple([first | value >> shift & _BLOCK for first, shift in _PLACES])
+    (a, by_a), (b, by_b), (c, by_c), (d, by_d) = _PLACES
+    return (
+        a | value >> by_a & _BLOCK,
+        b | value >> by_b & _BLOCK,
+        c | value >> by_c & _BLOCK,
+        d | value >> by_d & _BLOCK,
+    )
 
 
 def blocks_of(values: Sequence[int]) -> bytearray:

@@ -19,7 +19,7 @@ from webencodings import LABELS
 
 UTF_8 = "utf-8"
 _LOST = "\ufffd"  # what cannot be read
-_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 # Encoding 4.2: what is stripped off a label.
 _BLANKS = "\t\n\x0c\r "
 NEVER_WRITTEN = frozenset({UTF_8, "utf-16le", "utf-16be", "replacement"})
@@ -44,7 +44,7 @@ def encoding_of(label: str) -> str | None:
 
 def mark_of(octets: bytes) -> tuple[str, int] | None:
     """The encoding that a byte order mark names, and the octets of the mark (Encoding 6, BOM sniff)."""
-    if not octets.startswith(_MARKS):
+    if not octets.startswith(MARKS):
         return None
     if octets[:3] == b"\xef\xbb\xbf":
         return UTF_8, 3

@@ -18,6 +18,8 @@ class LruCache(Generic[_K, _V]):
         self._table: OrderedDict[_K, _V] = OrderedDict()
         self.peek = self._table.get
         """A dictionary's ``get``; what it finds does not count as used."""
+        self.touch = self._table.move_to_end
+        """An entry that is there counts as used."""
 
     def __contains__(self, key: _K) -> bool:
         return key in self._table

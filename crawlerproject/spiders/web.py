@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.pipelines import ItemPipelineManager
 from scrapy.settings import BaseSettings
 from scrapy.utils.log import failure_to_exc_info
 from scrapy.utils.misc import arg_to_iter
@@ -51,6 +52,7 @@ from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
 
 logger = logging.getLogger(__name__)
+_HOOKS = ("extract", "parse", "choose_links")
 
 
 class WebSpider(Spider):
@@ -91,6 +93,9 @@ class WebSpider(Spider):
         self.errors = 0  # of our own
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
+        # Whether it is a derived spider that extracts items or chooses links.
+        self._hooked = any(getattr(type(self), name) is not getattr(WebSpider, name) for name in _HOOKS)
+        self._processor: ItemPipelineManager | None = None  # of the crawl, once it runs
         self.services: Services  # of the running crawl; without one no request has a lease
         self._outcomes: Outcomes
         self._consent: Consent
@@ -169,41 +174,29 @@ class WebSpider(Spider):
         exchange = leased(response.request) if response.request else None
         if exchange is None:  # a middleware sent another request in its place
             return await items_of(self.parse(response))
-        errors = self.errors
+        errors, items, result = self.errors, list[Any](), None
         with exchange.mark():
             read = self.services[PageReader].read(exchange.lease, response)
-            taken = self._take(exchange, response, read) if isinstance(read, ReadPage) else None
-        if not isinstance(read, ReadPage):
+            if isinstance(read, ReadPage):
+                result = self._result(exchange, response, read)
+                if self._hooked:
+                    items = self._extracted(result, response)
+        if result is None:
             try:
-                read = await read
+                read = await cast("Awaitable[ReadPage]", read)
             except FetchError as error:  # no process could be had for it
                 await self.complete(result_of_error(exchange.lease, error))
                 return []
             with exchange.mark():
-                taken = self._take(exchange, response, read)
-        assert taken is not None
-        result, items = taken
+                result = self._result(exchange, response, read)
+                if self._hooked:
+                    items = self._extracted(result, response)
         if not isinstance(items, list):
             items = await self._late(result, items)
         await self.complete(result)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
-
-    def _take(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> tuple[LeaseResult, Any]:
-        """The result of a lease, and what a derived spider extracts: a list, or what must be awaited for one.
-
-        Of a page that a derived spider fails to choose links of, none is followed.
-        """
-        result = self._result(exchange, response, read)
-        items = self._extracted(result, response)
-        try:
-            self.choose_links(result)
-        except Exception as error:
-            result.found, failure_text = (), self._own_error(result.lease, error)
-            if result.answered or result.rendered is not None:
-                result.error = failure_text
-        return result, items
 
     def _result(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> LeaseResult:
         lease, wire, rendered = exchange.lease, exchange.wire, exchange.rendered
@@ -217,7 +210,8 @@ class WebSpider(Spider):
         if lease.kind.is_hub:
             return self._of_hub(response, lease, wire)
         try:
-            to_render = goes_to_browser(lease, read, self.services[Renders].wanted)
+            renders = self.services[Renders]
+            to_render = renders.mode != "never" and goes_to_browser(lease, read, renders.wanted)
             result = self._outcomes.fetched(lease, response, wire, read, to_render=to_render)
             if result.target is not None:  # of a redirect
                 self.services[Intake].add([result.target])
@@ -243,17 +237,26 @@ class WebSpider(Spider):
         return result
 
     def _extracted(self, result: LeaseResult, response: Response) -> Any:
-        """The list of a derived spider's items, or what must be awaited for it."""
+        """The list of a derived spider's items, or what must be awaited for it; it chooses among the links as well.
+
+        Of a page that it fails to choose links of, none is followed.
+        """
         nothing = response.status != 200 or not result.answered or not result.lease.kind.is_extracted
         nothing = nothing or result.reason in RESERVED
-        if nothing or (type(self).extract is WebSpider.extract and type(self).parse is WebSpider.parse):
-            return []
+        items: Any = []
+        if not nothing and (type(self).extract is not WebSpider.extract or type(self).parse is not WebSpider.parse):
+            try:
+                given = self.extract(response)
+                items = given if is_late(given) else list(arg_to_iter(given))
+            except Exception as error:
+                result.error = self._own_error(result.lease, error)
         try:
-            given = self.extract(response)
-            return given if is_late(given) else list(arg_to_iter(given))
+            self.choose_links(result)
         except Exception as error:
-            result.error = self._own_error(result.lease, error)
-            return []
+            result.found, failure_text = (), self._own_error(result.lease, error)
+            if result.answered or result.rendered is not None:
+                result.error = failure_text
+        return items
 
     async def _late(self, result: LeaseResult, given: Any) -> list[Any]:
         """The items of an ``async def extract``. Other pages are read meanwhile, so this one is not marked."""
@@ -294,9 +297,10 @@ class WebSpider(Spider):
 
     def complete(self, result: LeaseResult) -> Awaitable[Any]:
         """Have the item pipelines compare and archive a page, queue its links and end its lease."""
-        engine = self.crawler.engine
-        assert engine is not None
-        return engine.scraper.itemproc.process_item_async(result)
+        if self._processor is None:
+            assert self.crawler.engine is not None
+            self._processor = self.crawler.engine.scraper.itemproc
+        return self._processor.process_item_async(result)
 
     def _own_error(self, lease: Lease, error: Exception) -> str:
         """Count an error of ours that a page met; what the request log says of the page."""

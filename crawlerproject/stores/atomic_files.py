@@ -27,10 +27,7 @@ class StorageFull(StorageError):
 
 
 class storage_errors:  # noqa: N801 - used as a function
-    """A ``with`` block that turns an OSError into a StorageError that names the file.
-
-    A class and no generator: each capture is written in one.
-    """
+    """A ``with`` block that turns an OSError into a StorageError that names the file."""
 
     __slots__ = ("_path",)
 
@@ -42,8 +39,13 @@ class storage_errors:  # noqa: N801 - used as a function
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            refused = StorageFull if error.errno in _NO_ROOM else StorageError
-            raise refused(f"cannot write {self._path}: {error.strerror}") from error
+            raise storage_error(self._path, error) from error
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """What an error of the system means for the file that was written."""
+    refused = StorageFull if error.errno in _NO_ROOM else StorageError
+    return refused(f"cannot write {path}: {error.strerror}")
 
 
 def require_room(folder: str, least_bytes: int) -> None:

@@ -172,6 +172,7 @@ def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"word
         more.update(is_text=True, fingerprint=text_fingerprint(text))
     made = LeaseResult(lease.row, reason, status, lease=lease, wire=wire, answered=True, body=body, **more)
     made.ttfb_seconds = wire.ttfb_seconds
+    made.payload = body if status == 200 else b""
     return made
 
 

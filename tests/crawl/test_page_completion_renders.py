@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,8 @@ def test_a_shell_is_archived_and_comes_back_for_the_browser(bench: Bench) -> Non
 
 def shown(lease: Lease, made: Rendered) -> LeaseResult:
     """The end of a render that was read."""
-    return LeaseResult(lease.row, Reason.RENDERED, lease=lease, rendered=made, is_text=True, gained=(200, 9))
+    seen: dict[str, Any] = {"is_text": True, "gained": (200, 9), "is_render": True}
+    return LeaseResult(lease.row, Reason.RENDERED, lease=lease, rendered=made, **seen)
 
 
 def test_a_render_is_archived_and_over(bench: Bench) -> None:

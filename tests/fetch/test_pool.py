@@ -22,7 +22,7 @@ def test_wire_holds_what_crossed_it() -> None:
         pool = pool_with()
         before = time.time()
         async with answering(ok()) as server:
-            wire, headers = await pool.fetch(at(server.port), GET)
+            wire = await pool.fetch(at(server.port), GET)
             assert server.requests == [GET]
             port = server.port
         pool.close()
@@ -33,7 +33,7 @@ def test_wire_holds_what_crossed_it() -> None:
         assert before <= wire.started_at <= wire.ended_at <= time.time() + 0.05 * busyness()
         assert wire.ttfb_seconds is not None
         assert 0 <= wire.ttfb_seconds <= wire.ended_at - wire.started_at
-        assert next(iter(headers.items())) == (b"Content-Type", [b"text/html"])
+        assert next(iter(wire.headers.items())) == (b"Content-Type", [b"text/html"])
 
     run(main())
 
@@ -51,7 +51,7 @@ def test_a_process_that_is_held_up_between_two_clocks_says_no_later_end(monkeypa
         pool = pool_with()
         async with answering(ok()) as server:
             monkeypatch.setattr(pools, "monotonic", read)
-            wire, _ = await pool.fetch(at(server.port), GET)
+            wire = await pool.fetch(at(server.port), GET)
             assert wire.ended_at <= stamp() - held_seconds  # the last reading came after it
         pool.close()
 
@@ -67,8 +67,8 @@ def test_connection_is_reused_for_the_same_endpoint_only() -> None:
             first = await pool.fetch(at(server.port), GET)
             second = await pool.fetch(at(server.port), GET)
             await pool.fetch(at(server.port, "other.test"), GET)
-            assert (first.wire.reused, second.wire.reused) == (False, True)
-            assert second.wire.connect_seconds == 0
+            assert (first.reused, second.reused) == (False, True)
+            assert second.connect_seconds == 0
             assert (server.connections, len(pool._idle)) == (2, 2)
         pool.close()
         assert len(pool._idle) == 0
@@ -85,7 +85,7 @@ def test_connection_is_not_kept_against_the_servers_word(header: bytes) -> None:
         async with answering(ok(PAGE, header)) as server:
             await pool.fetch(at(server.port), GET)
             assert len(pool._idle) == 0
-            assert not (await pool.fetch(at(server.port), GET)).wire.reused
+            assert not (await pool.fetch(at(server.port), GET)).reused
         pool.close()
 
     run(main())
@@ -128,7 +128,7 @@ def test_idle_connection_the_server_closed_is_not_used() -> None:
         async with answering(ok(), close=True) as server:
             await pool.fetch(at(server.port), GET)
             await eventually(lambda: not pool._idle)  # the server's end has arrived
-            assert not (await pool.fetch(at(server.port), GET)).wire.reused
+            assert not (await pool.fetch(at(server.port), GET)).reused
             assert len(server.requests) == 2
         pool.close()
 
@@ -167,7 +167,7 @@ def test_unasked_bytes_on_an_idle_connection_end_it() -> None:
             await pool.fetch(at(server.port), GET)
             await eventually(lambda: not pool._idle)  # bytes that were not asked for have arrived
             answer = await pool.fetch(at(server.port), GET)
-            assert (answer.wire.body, answer.wire.reused) == (PAGE, False)
+            assert (answer.body, answer.reused) == (PAGE, False)
         pool.close()
 
     run(main())
@@ -180,7 +180,7 @@ def test_concurrent_fetches_do_not_share_a_connection() -> None:
         pool = pool_with()
         async with answering(ok(), pause_seconds=0.01) as server:
             answers = await asyncio.gather(*(pool.fetch(at(server.port), GET) for _ in range(20)))
-            assert {answer.wire.body for answer in answers} == {PAGE}
+            assert {answer.body for answer in answers} == {PAGE}
             assert (server.connections, len(pool._idle)) == (20, 1)
         pool.close()
 

@@ -48,8 +48,8 @@ def test_late_answers(
         async with serving(talk) as server:
             if reason is None:
                 answer = await pool.fetch(at(server.port), GET)
-                assert answer.wire.truncated == truncated
-                assert answer.wire.body
+                assert answer.truncated == truncated
+                assert answer.body
                 assert len(pool._idle) == 0
             else:
                 error = await failing(pool, at(server.port))
@@ -70,7 +70,7 @@ def test_steady_answer_is_not_too_slow() -> None:
         pieces = [ok(b"x" * 100)[:-100], *[b"x" * 10] * 10]
         async with answering(*pieces, pause_seconds=0.03) as server:
             answer = await pool.fetch(at(server.port), GET)
-            assert (answer.wire.body, answer.wire.truncated) == (b"x" * 100, None)
+            assert (answer.body, answer.truncated) == (b"x" * 100, None)
         pool.close()
 
     run(main())
@@ -191,7 +191,7 @@ def test_reset_is_no_end_of_a_body_read_until_close() -> None:
         pool = pool_with()
         async with serving(talk) as server:
             answer = await pool.fetch(at(server.port), GET)
-            assert (answer.wire.body, answer.wire.truncated) == (b"part", "disconnect")
+            assert (answer.body, answer.truncated) == (b"part", "disconnect")
         pool.close()
 
     run(main())

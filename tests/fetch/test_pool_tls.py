@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from crawlerproject.errors import FetchError, OperatorError
-from crawlerproject.fetch.pool import Exchanged, Pool
+from crawlerproject.fetch.pool import Pool
 from crawlerproject.fetch.tls import Certificates, allowed_hosts, iana_cipher, make_context
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from tests.fetch.pools import GET, LIMITS, at, failing, pool_with
 from tests.fetch.servers import answering, make_ca, ok, run, server_tls, serving
 
@@ -23,7 +24,7 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, str]:
     return make_ca(tmp_path_factory.mktemp("ca"))
 
 
-async def fetch_tls(tls: ssl.SSLContext, ca_file: str, host: str = "site.test") -> Exchanged:
+async def fetch_tls(tls: ssl.SSLContext, ca_file: str, host: str = "site.test") -> Wire:
     """One page over TLS, fetched twice; the second answer."""
     pool = pool_with(ca_file)
     try:
@@ -41,7 +42,7 @@ def test_tls_facts(tmp_path: Path, ca: tuple[Any, Any, str], version: ssl.TLSVer
     """Version and cipher have the names that WARC asks for, on a kept connection as well."""
     tls = server_tls(tmp_path, ca, "site.test")
     tls.minimum_version = tls.maximum_version = version
-    wire = run(fetch_tls(tls, ca[2])).wire
+    wire = run(fetch_tls(tls, ca[2]))
     assert wire.reused
     assert wire.protocols == ("http/1.1", protocol)
     assert wire.cipher is not None
@@ -52,12 +53,12 @@ def test_tls_facts(tmp_path: Path, ca: tuple[Any, Any, str], version: ssl.TLSVer
 def test_an_authority_that_does_not_say_what_its_key_is_for(tmp_path: Path) -> None:
     """As browsers do, we take it, whatever the Python: 3.13 and later would not by themselves."""
     ca = make_ca(tmp_path, to_the_letter=False)
-    assert run(fetch_tls(server_tls(tmp_path, ca, "site.test"), ca[2])).wire.status == 200
+    assert run(fetch_tls(server_tls(tmp_path, ca, "site.test"), ca[2])).status == 200
 
 
 def test_address_as_name(tmp_path: Path, ca: tuple[Any, Any, str]) -> None:
     """https://127.0.0.1/ is verified by the certificate's IP address."""
-    assert run(fetch_tls(server_tls(tmp_path, ca, "127.0.0.1"), ca[2], "127.0.0.1")).wire.status == 200
+    assert run(fetch_tls(server_tls(tmp_path, ca, "127.0.0.1"), ca[2], "127.0.0.1")).status == 200
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_an_allowed_host_is_taken_whatever_its_certificate(tmp_path: Path, ca: t
             hosts = allowed_hosts([allowed.format(port=server.port)])
             pool = Pool(LIMITS, Certificates("", hosts))
             try:
-                return (await pool.fetch(at(server.port, tls=True), GET)).wire.unverified
+                return (await pool.fetch(at(server.port, tls=True), GET)).unverified
             except FetchError as error:
                 return str(error.reason)
             finally:

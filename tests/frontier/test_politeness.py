@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crawlerproject.frontier.assembly import pause_stretch, politeness_of
 from crawlerproject.frontier.hosts.host import Host
@@ -17,6 +19,13 @@ from tests.frontier.conftest import visit_of
 NOW = 1_000_000.0
 SHARED = "redis://127.0.0.1:6379/0"
 WALL = visit_of(Reason.CHALLENGE, 403, 0.1)
+
+
+@given(st.floats(0, 1e5), st.integers())
+def test_jitter_only_lengthens(delay: float, seed: int) -> None:
+    """Law: chance adds between nothing and a tenth."""
+    jittered = politeness_of(settings_of(), max_failures=2).jittered(delay, random.Random(seed))
+    assert delay <= jittered <= delay * 1.1 + 1e-9
 
 
 @pytest.mark.parametrize("state_url", ["rocksdb:", SHARED])

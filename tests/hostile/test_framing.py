@@ -16,8 +16,8 @@ import pytest
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
-from crawlerproject.fetch.pool import Exchanged
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.http_messages import Wire
 from tests.fetch.pools import GET, at, pool_with
 from tests.fetch.servers import make_ca, run, server_tls
 from tests.hostile.arena import NO_RULES, Asked, arena
@@ -158,7 +158,7 @@ def test_tls_records_of_one_byte_are_given_up(tmp_path: Path) -> None:
     """The reader sees content only: 23 bytes of TLS around each byte are counted below it."""
     ca = make_ca(tmp_path)
 
-    async def fetch(port: int) -> Exchanged:
+    async def fetch(port: int) -> Wire:
         pool = pool_with(ca[2])
         try:
             return await pool.fetch(at(port, tls=True), GET)
@@ -166,7 +166,7 @@ def test_tls_records_of_one_byte_are_given_up(tmp_path: Path) -> None:
             pool.close()
 
     with tiny_records(server_tls(tmp_path, ca, "site.test")) as (port, sent):
-        wire = run(fetch(port)).wire
+        wire = run(fetch(port))
 
     assert wire.truncated == "length"
     assert "TLS" in wire.flaw

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from crawlerproject.fetch.pool import Exchanged
+from crawlerproject.rules.archive.http_messages import Wire
 from tests.fetch.pools import GET, at, pool_with
 from tests.fetch.servers import make_ca, server_tls
 from tests.hostile.ledger import pays
@@ -68,10 +68,10 @@ def server(wire: bytes, end: Callable[[Any], None], tls: ssl.SSLContext | None) 
         thread.join(10)
 
 
-def fetched(loop: Loop, wire: bytes, end: Callable[[Any], None], tls: tuple[ssl.SSLContext, str] | None) -> Exchanged:
+def fetched(loop: Loop, wire: bytes, end: Callable[[Any], None], tls: tuple[ssl.SSLContext, str] | None) -> Wire:
     """One answer through the crawler's own pool."""
 
-    async def main(port: int) -> Exchanged:
+    async def main(port: int) -> Wire:
         pool = pool_with(tls[1] if tls else "")
         try:
             return await asyncio.wait_for(pool.fetch(at(port, tls=tls is not None), GET), 10)
@@ -98,7 +98,7 @@ def test_a_tls_body_read_until_close_is_whole_only_after_close_notify(
     loop: Loop, tls: tuple[ssl.SSLContext, str], end: Callable[[Any], None], truncated: str | None
 ) -> None:
     """The same bytes, stored as whole or as cut."""
-    wire = fetched(loop, UNTIL_CLOSE, end, tls).wire
+    wire = fetched(loop, UNTIL_CLOSE, end, tls)
 
     assert wire.body == b"<p>half a pa"
     wrong = int(wire.truncated != truncated)
@@ -111,7 +111,7 @@ def test_what_says_its_own_length_needs_no_close_notify(
     loop: Loop, tls: tuple[ssl.SSLContext, str], answer: bytes
 ) -> None:
     """Content-Length and the last chunk are inside TLS: no one else can have written them."""
-    wire = fetched(loop, answer, silent, tls).wire
+    wire = fetched(loop, answer, silent, tls)
 
     assert (wire.body, wire.truncated) == (b"whole", None)
 
@@ -119,7 +119,7 @@ def test_what_says_its_own_length_needs_no_close_notify(
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_plain_body_read_until_close_ends_with_the_connection(loop: Loop) -> None:
     """HTTP/1.0 as it has always been: there is nothing that could tell a cut from an end."""
-    wire = fetched(loop, UNTIL_CLOSE, silent, None).wire
+    wire = fetched(loop, UNTIL_CLOSE, silent, None)
 
     assert (wire.body, wire.truncated) == (b"<p>half a pa", None)
 
@@ -129,6 +129,6 @@ def test_a_plain_body_read_until_close_ends_with_the_connection(loop: Loop) -> N
 def test_a_reset_in_the_middle_is_a_cut(loop: Loop, secured: bool, tls: tuple[ssl.SSLContext, str]) -> None:
     """Of a body read until close as of one whose length was promised."""
     for answer in (UNTIL_CLOSE, UNTIL_CLOSE.replace(b"\r\n\r\n", b"\r\nContent-Length: 99\r\n\r\n")):
-        wire = fetched(loop, answer, reset, tls if secured else None).wire
+        wire = fetched(loop, answer, reset, tls if secured else None)
 
         assert (wire.body, wire.truncated) == (b"<p>half a pa", "disconnect")

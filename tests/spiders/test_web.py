@@ -104,6 +104,7 @@ def test_redirects_in_a_row_end(line: Line) -> None:
 def test_a_page_for_the_browser_is_not_compared(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     """The triage has decided; its words and links go with the lease."""
     lease = line.page_lease()
+    monkeypatch.setattr(line.frontier.renders, "mode", "auto")
     monkeypatch.setattr(line.frontier.renders, "wanted", lambda url, host, verdict: True)
     line.respond(lease, html(lease, "<a href=/two>two words</a>"))
 

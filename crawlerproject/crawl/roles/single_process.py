@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from crawlerproject.config.crawl_kind import local, shared
 from crawlerproject.errors import StorageError, StoreForgot
 from crawlerproject.fleet.fleet_quotas import FleetQuotas
-from crawlerproject.fleet.link_exchange import Exchange
 from crawlerproject.frontier.assembly import revisit_policy
+from crawlerproject.frontier.frontier_state import Exchange, HostOwnership
 from crawlerproject.rules.text_likeness import MAX_BITS
 from crawlerproject.stores.crawl_folders import refuse_part
 from crawlerproject.stores.protocols import A_CRAWL, RoundOptions
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from crawlerproject.fleet.questions import Coordinator
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.frontier_state import HostOwnership
     from crawlerproject.frontier.learned.duplicates import Ahead
     from crawlerproject.frontier.learned.models import CrawlModels
     from crawlerproject.frontier.other_workers import HubMessage

@@ -14,6 +14,7 @@ import orjson
 from crawlerproject.frontier.passage import Visit, linking_domain
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.pauses import URLS_DOING
+from crawlerproject.rules.row_kinds import ROW_KINDS
 from crawlerproject.rules.traps.budgets import ExternalBudgets, RequisiteBudgets
 from crawlerproject.rules.traps.template_yield import (
     CUT_COSTS_PAGES,
@@ -89,16 +90,17 @@ class HostModel(Generic[F]):
 
     def of(self, host: str) -> F:
         """The fact of a host (a key)."""
-        key = self._key_of(host)
-        found = self._recent.get(key)
-        if found is None:
+        key, recent = self._key_of(host), self._recent
+        if (found := recent.peek(key)) is not None:
+            recent.touch(key)
+        else:
             found = self._dirty.get(key) or self._storing.get(key)
             if found is None:
                 packed = self._store.fact(self._kind + key)
                 if packed is None and self._of_names and key != host:  # an older version kept one for each port
                     packed = self._store.fact(self._kind + host)
                 found = self._fact.unpack(packed) if packed else self._fact()
-            self._recent[key] = found
+            recent[key] = found
         return found
 
     def changed(self, host: str) -> F:
@@ -161,7 +163,12 @@ class BadCertificates(HostModel[BadCertificate]):
         if visit.reason is Reason.TLS_CERTIFICATE:
             self.replace(row.host, BadCertificate(visit.error, now))
         # A robots.txt is the first answer of a host after a while: cheaper than a look at every page.
-        elif row.kind.is_robots and visit.status and row.url.startswith("https://") and self.of(row.host).error:
+        elif (
+            ROW_KINDS[row.flags].is_robots
+            and visit.status
+            and row.url.startswith("https://")
+            and self.of(row.host).error
+        ):
             self.replace(row.host, BadCertificate())
 
 
@@ -292,7 +299,7 @@ class TrapModel:
 
     def learn(self, visit: Visit, now: float) -> bool:
         """Take in a visit; one that says nothing about its template is left out. Whether its text was new."""
-        row, kind, cut = visit.row, visit.row.kind, visit.too_slow
+        row, kind, cut = visit.row, ROW_KINDS[visit.row.flags], visit.too_slow
         is_render = kind.is_render
         if not visit.marks if is_render else _says_nothing(visit):
             return False

@@ -45,7 +45,9 @@ from crawlerproject.rules.row_kinds import (
     FLAG_REQUISITE,
     FLAG_SITEMAP,
     HOP_EMBED,
+    ROW_KINDS,
     SEED,
+    RowKind,
     of_requisite,
 )
 from crawlerproject.rules.url.urls import Address, host_key, parse
@@ -104,22 +106,30 @@ class Revisits(HostModel[HostHistory]):
 
     def learn(self, visit: Visit, now: float) -> PageRecord:
         """What is known of a page after this visit; its host's history has learned from it by then."""
-        row, status, etag, modified = visit.row, visit.status or 0, fit(visit.etag), fit(visit.last_modified)
-        kind = row.kind
-        record = PageRecord(row.url, visit.reason, status, now, visit.digest, etag, modified)
+        row, status, reason, etag, modified = (
+            visit.row,
+            visit.status or 0,
+            visit.reason,
+            visit.etag,
+            visit.last_modified,
+        )
+        etag, modified = etag and fit(etag), modified and fit(modified)
+        kind = ROW_KINDS[row.flags]
         if kind.is_hub:  # no page: neither archived nor visited again
-            return PageRecord(row.url, visit.reason, 0, now)
-        if kind.is_robots:  # asked for when a host's rules are needed
-            return record
+            return PageRecord(row.url, reason, 0, now)
         old = self._pages.page(row.page_key, row.host) if kind.is_recrawl else None
-        if old is not None and (history := History.unpack(old.history)).visits:
-            return self._again(visit, record, old, history, now)
-        if status != 200:
-            return unseen(row, record, old)
-        first = _first(row, is_feed=visit.is_feed)
-        fresh = fresh_until(visit.freshness or {}, now)
-        first = first._replace(visits=1, seen_at=now, fresh_until=fresh, fingerprint=visit.fingerprint or 0)
-        return record._replace(history=first.pack())
+        if status != 200 or kind.is_robots or old is not None:
+            record = PageRecord(row.url, reason, status, now, visit.digest, etag, modified)
+            if kind.is_robots:  # asked for when a host's rules are needed
+                return record
+            if old is not None and (history := History.unpack(old.history)).visits:
+                return self._again(visit, record, old, history, now)
+            if status != 200:
+                return unseen(row, record, old)
+        found_as, depth, origin = _found_as(row, kind, is_feed=visit.is_feed)
+        fresh = fresh_until(visit.freshness, now) if visit.freshness else now
+        first = History(found_as, depth, 1, now, fresh, fingerprint=visit.fingerprint or 0, origin=origin)
+        return PageRecord(row.url, reason, status, now, visit.digest, etag, modified, first.pack())
 
     def _again(self, visit: Visit, record: PageRecord, old: PageRecord, history: History, now: float) -> PageRecord:
         name = visit.row.host
@@ -167,20 +177,21 @@ def unseen(row: QueuedPage, record: PageRecord, old: PageRecord | None) -> PageR
     wait = wait_seconds(record.reason, record.status, last_seconds)
     if wait is None or not row.kind.waits_unseen:
         return record
-    history = before if before.seen_at else _first(row)._replace(seen_at=record.fetched_at)
+    history = before
+    if not before.seen_at:
+        found_as, depth, origin = _found_as(row, row.kind)
+        history = History(found_as, depth, seen_at=record.fetched_at, origin=origin)
     history = history._replace(fresh_until=record.fetched_at + wait, queued_at=0.0, announced=0.0)
     return record._replace(history=history.pack())
 
 
-def _first(row: QueuedPage, *, is_feed: bool = False) -> History:
-    """What is to be remembered of where a page was found."""
-    kind = row.kind
+def _found_as(row: QueuedPage, kind: RowKind, *, is_feed: bool = False) -> tuple[int, int, str]:
+    """Kind, depth and origin of ``History``: what is to be remembered of where a page was found."""
     if kind.is_requisite:
-        origin = linking_domain(row.host, row.via, row.flags, row.note)
-        return History(REQUISITE, row.hops.count(HOP_EMBED), origin=origin)
+        return REQUISITE, row.hops.count(HOP_EMBED), linking_domain(row.host, row.via, row.flags, row.note)
     if kind.is_list:
-        return History(SITEMAP, row.hops.count("M"), origin=row.note)
-    return History(FEED if is_feed else PAGE, row.depth)
+        return SITEMAP, row.hops.count("M"), row.note
+    return FEED if is_feed else PAGE, row.depth, ""
 
 
 # Pages scored at a time: enough for numpy to be quick, few enough to be nothing in memory.

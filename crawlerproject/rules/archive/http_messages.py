@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from binascii import b2a_base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha1
 from itertools import islice, takewhile
@@ -40,6 +40,7 @@ class Wire:
     reused: bool = False
     signature_asked: bool = False  # refused since another signature is required, which the next request to its host has
     unverified: bool = False  # any certificate was taken: a test server of TLS_ALLOW_HOSTS
+    headers: dict[bytes, list[bytes]] = field(default_factory=dict)  # by name in title case, as they were read
 
 
 EDITED_PREFIX = b"X-Crawler-"

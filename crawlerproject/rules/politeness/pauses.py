@@ -105,11 +105,6 @@ def after_answer(
     return samples
 
 
-def jitter_seconds(delay: float, rng: random.Random) -> float:
-    """What chance adds to a pause of ``delay`` seconds: never less than nothing."""
-    return delay * JITTER_SHARE * rng.random()
-
-
 class HostPaces:
     """``example.org delay_seconds=20``: that host. ``*.example.org …``: it and all below. The longest wins."""
 

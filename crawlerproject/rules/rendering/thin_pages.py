@@ -174,6 +174,9 @@ class Wall(NamedTuple):
     marks: str = ""  # all that were seen: "vendor: mark; vendor: mark"
 
 
+_NO_WALL = Wall()
+
+
 def looks_short(status: int, body_bytes: int, words: int | None, links: int) -> bool:
     """Whether the body of an HTML answer is looked at; ``words`` (None: not counted) and ``links`` are of a 200."""
     if body_bytes > _MAX_WALL_BYTES or status not in _ANY:
@@ -193,6 +196,8 @@ def wall(status: int, headers: Mapping[str, str], body: bytes, url: str = "", sh
     """
     seen = [mark for mark in _IN_HEADERS if _has_header(mark, headers)] if headers else []
     parts = _IN_REFUSALS if status != 200 else _IN_PAGES if may_have_mark(body) else {}
+    if not (seen or parts):
+        return _NO_WALL
     found = [
         mark
         for first, marks in parts.items()

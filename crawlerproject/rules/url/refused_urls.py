@@ -131,10 +131,11 @@ class UnusableLine(NamedTuple):
 class Exclusion:
     """A list of domains never to be asked for anything. Immutable."""
 
-    __slots__ = ("_lines",)
+    __slots__ = ("_lines", "any")
 
     def __init__(self, lines: Mapping[str, int] | None = None) -> None:
         self._lines: dict[str, int] = dict(lines or {})  # domain or IP address -> line it stands on
+        self.any = bool(self._lines)
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> tuple[Exclusion, list[UnusableLine]]:

@@ -230,6 +230,8 @@ class Base:
 
     def own_key(self) -> bytes:
         """The key of the page itself; empty if we write its address otherwise."""
+        if self._own_digest and _SIMPLE(self.url, len(self._origin)):
+            return self._own_digest + xxh3_128_digest(self.url.encode())
         try:
             if self._base is not None:
                 return _address(self._base.href, self._own, self.url, "").key

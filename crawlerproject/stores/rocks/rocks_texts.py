@@ -76,7 +76,8 @@ class HostFingerprints:
             self.put(host, self._load(host))
         self._hosts.move_to_end(host)
         values = self._hosts[host]
-        return sorted({(differ, values[place]) for place, differ in near(values, value, bits)})
+        found = near(values, value, bits)
+        return sorted({(differ, values[place]) for place, differ in found}) if found else []
 
     def put(self, host: str, values: array[int]) -> None:
         """All fingerprints of a host that is not in memory."""
@@ -106,6 +107,8 @@ class RocksFingerprints:
         """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three at most."""
         if host:
             found = self._hosts.near(host, value, bits)
+            if not found:
+                return []
             return [Near(differ, self._page_with(host_fingerprint_key(host, each))) for differ, each in found]
         others: dict[int, int] = {}
         if self._blocks is None:  # one byte a block; empty where that would take long to find out
