@@ -14,9 +14,9 @@ from crawlerproject.crawl.roles.local_role import LocalPlace, LocalWorker
 from crawlerproject.crawl.roles.redis_role import RedisWorker
 from crawlerproject.crawl.roles.single_process import SingleProcess, role_of
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.fleet_tables import Counts
 from crawlerproject.fleet.local.local_mail import LocalHosts
+from crawlerproject.fleet.questions import IpReservations
 from crawlerproject.fleet.redis import fleet_worker as joining
 from crawlerproject.frontier.known_seeds import SCOPE_FACT
 from crawlerproject.frontier.other_workers import ScopeWidened, pack_message, unpack_message

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.ip_reservations import IpReservations
+from crawlerproject.fleet.questions import IpReservations
 from crawlerproject.rules.politeness.address_turns import Claim
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.run import Run
-    from crawlerproject.fleet.ip_reservations import IpReservations, ReservationEnds
-    from crawlerproject.fleet.questions import Coordinator
+    from crawlerproject.fleet.questions import Coordinator, IpReservations, ReservationEnds
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import Ahead
@@ -113,7 +112,7 @@ class SingleProcess:
         """With PACE_PER_IP no two workers send to an address at a time; None: the workbench has all clocks."""
         if self._coordinator is None or not self._paced:
             return None
-        from crawlerproject.fleet.ip_reservations import IpReservations
+        from crawlerproject.fleet.questions import IpReservations
 
         return IpReservations(self._coordinator.reserve, ends, partial(self._unanswered, run))
 

@@ -77,7 +77,7 @@ RULES = {
     "renders": Rule(
         FactMove.STAYS_OR_FIRST, lambda kept: b"%d" % sum(map(int, kept))
     ),  # frontier/learned/render_gains.py
-    "texts": Rule(FactMove.STAYS),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
+    "texts": Rule(FactMove.STAYS),  # fleet/text_questions.py; fleet/local/local_fleet.py finds again what it may lack
     "websub": Rule(FactMove.WITH_FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(FactMove.WITH_FIRST, COMBINED[HUBS_FACT], b"{}"),
     UNREAD_FACT: Rule(FactMove.STAYS),  # ``_unread_messages``

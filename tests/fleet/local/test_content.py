@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.local.content import LocalContent
+from crawlerproject.fleet.local.local_fleet import LocalContent
 from crawlerproject.fleet.local.supervisor_link import RUNNING, SupervisorLink, json_line
 from crawlerproject.rules.fleet_shares import QuotaRequest
 from crawlerproject.stores.crawl_dir import CrawlDir
