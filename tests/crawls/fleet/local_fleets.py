@@ -71,6 +71,11 @@ class LocalFleetRun:
         """Start it (anew)."""
         self.supervisor = start([*self.command, *more], self._output)
 
+    @property
+    def folders(self) -> list[Path]:
+        """Of the workers."""
+        return [self.folder / name for name in self.names]
+
     def pid(self, name: str) -> int:
         """The process of a worker that runs, which is waited for."""
 

@@ -11,12 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlerproject.reports.warc_check import check_file
 from tests.crawls.fleet.fleets import LEASE_SECONDS, Workers, workers
-from tests.crawls.fleet.verdicts import audited, seldom_asked_again
+from tests.crawls.fleet.verdicts import OneCrawler
 from tests.stores.redis_servers import RedisServer, redis_server
 from tests.web import zygote
-from tests.web.judge import judge_folder
 from tests.web.running import RunningWeb, synthetic_web
 
 _START_SECONDS = 60.0
@@ -87,42 +85,10 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         yield Crawled(web, fleet)
 
 
-def test_nothing_is_missing_twice_or_too_soon(crawled: Crawled) -> None:
-    """The archive holds every page once; every pause was kept per host and per IP address."""
-    verdict = judge_folder(
-        crawled.web.folder, None, workers=crawled.fleet.folders, host_seconds=0.25, ip_seconds=0.5, log=False
-    )
-
-    assert verdict.faults == []
-
-
-def test_every_file_is_whole(crawled: Crawled) -> None:
-    """What a kill left torn was cut when its worker came back under its name, or by recover; all are closed."""
-    for folder in crawled.fleet.folders:
-        for path in (folder / "warc").iterdir():
-            assert path.name.endswith(".warc.gz")
-            assert check_file(path).flaws == []
-            assert (folder / "index" / path.name.replace(".warc.gz", ".cdxj")).stat().st_size > 0
-
-
-def test_one_audit_covers_all_workers(crawled: Crawled) -> None:
-    """The folder of the fleet: no pause of any host or address was cut short, whichever worker asked."""
-    audited(crawled.web, crawled.fleet.folder)
+class TestDisturbed(OneCrawler):
+    """Over Redis."""
 
 
 def test_a_stopped_worker_knows_that_it_lost_its_leases(crawled: Crawled) -> None:
     """It woke up, wrote nothing under its old leases, and joined again."""
     assert "joins again" in crawled.fleet.output("w2")
-
-
-def test_pages_are_asked_again_only_where_a_worker_lost_them(crawled: Crawled) -> None:
-    """Most pages were asked once: a kill or a stop costs what was not committed, not more."""
-    seldom_asked_again(crawled.web)
-
-
-def test_nothing_of_ours_failed(crawled: Crawled) -> None:
-    """Redis away and leases lost are said in sentences; the guard above the network had nothing to refuse."""
-    for folder in crawled.fleet.folders:
-        output = crawled.fleet.output(folder.name)
-        assert "Traceback" not in output
-        assert "guard_refused" not in output
