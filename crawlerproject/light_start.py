@@ -28,6 +28,8 @@ _SCRAPYS = frozenset({"crawl", "fetch", "fleet", "parse", "reparse", "runspider"
 # What ScrapyCommand adds to each command beside -s; with one of them, or help, a command starts in Scrapy's way.
 _GLOBAL = ("--help", "--logfile", "--loglevel", "--nolog", "--profile", "--pidfile", "--pdb")
 _GLOBAL_LETTERS = ("-h", "-L")
+_ARROW_ALONE = frozenset({"index", "load"})
+"""Commands that write and read tables, and count nothing in them: numpy would be half of what Arrow takes to import."""
 # Modules that a crawl runs late, each with the importer and the name of what is only called there. The last two hold
 # commands that Scrapy imports to find ours among them.
 _LATE = {
@@ -70,6 +72,8 @@ def run(arguments: Sequence[str], parser_class: type[argparse.ArgumentParser]) -
     from scrapy.utils.project import get_project_settings
 
     name, *given = arguments
+    if name in _ARROW_ALONE:
+        run_late(ours=True)
     settings = get_project_settings()
     command = import_module(f"crawlerproject.commands.{name}").Command()
     gc.freeze()

@@ -23,14 +23,18 @@ HEAVY = (
     ),
     *("crawlerproject.middlewares", "crawlerproject.extensions", "crawlerproject.pipelines"),
 )
+# What some questions need, which import it as they are asked: numbers, tables, SQL, an index of words, pushes of feeds.
+ASKED_FOR = ("numpy", "pyarrow", "duckdb", "tantivy", "crawlerproject.rules.feeds.websub")
+LIGHTEST = ("audit", "export", "hosts", "index", "load", "report", "requests", "status", "traps", "verify", "wacz")
 _PROGRAM = f"""
 import sys
 from importlib import import_module
 from crawlerproject import light_start
 light_start._install()
-for name in {LOOKING!r}:
+for name in {[*LIGHTEST, *LOOKING]!r}:
+    begun = name in {LIGHTEST!r} and f"crawlerproject.commands.{{name}}" not in sys.modules
     import_module(f"crawlerproject.commands.{{name}}").Command()
-    for heavy in {HEAVY!r}:
+    for heavy in {HEAVY!r} + ({ASKED_FOR!r} if begun else ()):
         if heavy in sys.modules:
             sys.exit(f"{{name}} imports {{heavy}}")
 from scrapy import Request, signals  # who needs all of it has it

@@ -20,14 +20,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import tantivy
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.answer_order import MOST_OF_A_HOST, Candidate, Weights, choose, weighed
 from crawlerproject.rules.archive.withdrawal import Withdrawn
-from crawlerproject.rules.page.text_fingerprint import text_fingerprint
 from crawlerproject.rules.url.urls import host_key, host_name
 
 JOURNAL = "loaded.txt"
@@ -173,6 +171,8 @@ def _readable(index_folder: Path) -> Iterator[Path]:
 
 
 def _best(index: Any, asked: Search, ranks: Path | None, withdrawn: Withdrawn) -> Answers:
+    from crawlerproject.rules.page.text_fingerprint import text_fingerprint  # with numpy, which loading needs not
+
     searcher = index.searcher()
     words = _corrected(searcher, asked.words)
     try:
@@ -236,6 +236,8 @@ def _ranked(urls: Sequence[str], ranks: Path | None) -> dict[str, tuple[float, f
     """Of each page that is ranked: the share of pages, and its host's centrality as a share of the highest."""
     if not urls or ranks is None or not ranks.exists():
         return {}
+    import pyarrow.compute as pc  # half of what Arrow takes to import
+
     columns = ["url", "less_important", "host_harmonic"]
     rows = pq.read_table(ranks, columns=columns, filters=pc.field("url").isin(list(urls))).to_pylist()
     most = max((row["host_harmonic"] for row in rows), default=0.0)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
-from crawlerproject.frontier.other_workers import ScopeWidened
 from crawlerproject.rules.url.scope import SeedRule, rule_of
 from crawlerproject.rules.url.urls import Address, host_key
 from crawlerproject.stores.protocols import FactReader
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.other_workers import ScopeWidened
 
 SCOPE_FACT = "scope"
 """Host keys that redirects of seeds have added to the scope, a line each."""
 
 MOVES_FACT = "scope of moved seeds"
 """Redirects of seeds that have rules, as [[from, to], …] in JSON."""
+
+HUBS_FACT = "websub-hubs"
+"""Which hosts were asked for the feeds that they push (``learned/subscriptions.py``)."""
 
 _SEEDS_SCOPE_FACT = "scope of the seeds"
 _SEEDS_FACT = "keys of the seeds"
@@ -101,6 +105,8 @@ class KnownSeeds:
 
 def widened_by(store: FactReader) -> ScopeWidened | None:
     """All by which redirects of seeds have widened the scope so far; None when they have not."""
+    from crawlerproject.frontier.other_workers import ScopeWidened  # half of a start of what only reads a frontier
+
     hosts, moves = (store.fact(SCOPE_FACT) or b"").decode().split(), moves_of(store)
     return ScopeWidened(hosts, moves) if hosts or moves else None
 

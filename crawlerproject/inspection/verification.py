@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
@@ -39,9 +38,13 @@ from crawlerproject.stores.redis.journal_view import JournalView
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
 from crawlerproject.stores.rocks.frontier_folder import FleetView, of_redis_worker
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    _Prints = np.ndarray[tuple[int], np.dtype[np.uint64]]
+
 _AT_A_TIME = 4096  # rows compared with one call
-_PAST_ALL = np.uint64(2**64 - 1)
-_Prints = np.ndarray[tuple[int], np.dtype[np.uint64]]
+_PAST_ALL = 2**64 - 1
 
 Task = Callable[[Progress], Any]
 """What is done with one file."""
@@ -91,21 +94,25 @@ class Captured:
         return self._dangling
 
     def _seen(self, prints: list[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        import numpy as np  # a fifth of a start, and what has no frontier needs none of it
+
         if self._sorted is None:
-            whole = _sorted(np.frombuffer(self._prints, np.uint64))
+            whole = _in_order(np.frombuffer(self._prints, np.uint64))
             revisits = np.frombuffer(self._revisits, np.uint64).reshape(-1, 3)
             stand = _within(whole, revisits[:, 2])
             self._dangling = len(revisits) - int(stand.sum())
-            self._sorted = _sorted(np.append(whole[:-1], revisits[stand, :2])) if stand.any() else whole
+            self._sorted = _in_order(np.append(whole[:-1], revisits[stand, :2])) if stand.any() else whole
         return _within(self._sorted, np.array(prints, np.uint64))
 
 
-def _sorted(prints: _Prints) -> _Prints:
-    return np.append(np.unique(prints), _PAST_ALL)
+def _in_order(prints: _Prints) -> _Prints:
+    import numpy as np
+
+    return np.append(np.unique(prints), np.uint64(_PAST_ALL))
 
 
 def _within(those: _Prints, wanted: _Prints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    there: np.ndarray[tuple[int], np.dtype[np.bool_]] = those[np.searchsorted(those, wanted)] == wanted
+    there: np.ndarray[tuple[int], np.dtype[np.bool_]] = those[those.searchsorted(wanted)] == wanted
     return there
 
 

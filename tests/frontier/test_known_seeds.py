@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from crawlerproject.frontier.known_seeds import COMBINED, MOVES_FACT, SCOPE_FACT, KnownSeeds, moves_of
-from crawlerproject.frontier.learned.subscriptions import HUBS_FACT, read_hubs
+from crawlerproject.frontier.known_seeds import COMBINED, HUBS_FACT, MOVES_FACT, SCOPE_FACT, KnownSeeds, moves_of
+from crawlerproject.frontier.learned.subscriptions import read_hubs
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes
 from tests.stores.memory_store import MemoryStore

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.crawl.roles.single_process import Membership, SingleProcess
 from crawlerproject.fleet.questions import ContentAhead, asked
-from crawlerproject.frontier.known_seeds import widened_by
-from crawlerproject.frontier.learned.subscriptions import HUBS_FACT, WEBSUB_FACT
+from crawlerproject.frontier.known_seeds import HUBS_FACT, widened_by
+from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
 from crawlerproject.frontier.other_workers import (
     HubMessage,
     ScopeWidened,

@@ -16,8 +16,7 @@ import orjson
 from crawlerproject.fleet.repartition.journal import PlanChange
 from crawlerproject.frontier import other_workers
 from crawlerproject.frontier.hosts.on_disk import Counts
-from crawlerproject.frontier.known_seeds import COMBINED
-from crawlerproject.frontier.learned.subscriptions import HUBS_FACT
+from crawlerproject.frontier.known_seeds import COMBINED, HUBS_FACT
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.crawl_folders import FleetPlan
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, GIVEN_ARCHIVE_FACT

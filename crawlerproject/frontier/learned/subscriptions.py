@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 from xxhash import xxh3_128_digest
 
+from crawlerproject.frontier.known_seeds import HUBS_FACT
 from crawlerproject.frontier.other_workers import HubMessage, HubMoved, HubNamed, HubRequest
 from crawlerproject.frontier.passage import DiscoveredUrl, of_other_domain
 from crawlerproject.reasons import Reason
@@ -41,7 +42,6 @@ MAX_UNVERIFIED_PER_DOMAIN = 5
 """Requests that a hub has not confirmed yet, by the registered domain of the feeds (ours)."""
 MAX_WAITING_PER_DOMAIN = 50
 """Feeds of one registered domain that are remembered until a hub may be asked for them (ours)."""
-HUBS_FACT = "websub-hubs"
 MAX_HUBS = 5000
 """Hosts that are remembered (ours): their list is one value of the store, some 100 bytes each. No others are asked."""
 MAX_UNPROVEN_PER_DOMAIN = 3

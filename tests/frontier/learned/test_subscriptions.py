@@ -1,8 +1,8 @@
 """Subscriptions to hubs: once a feed, kept from run to run, renewed before their lease ends."""
 
 from crawlerproject.frontier.frontier_state import HostOwnership
+from crawlerproject.frontier.known_seeds import HUBS_FACT
 from crawlerproject.frontier.learned.subscriptions import (
-    HUBS_FACT,
     MAX_UNPROVEN_PER_DOMAIN,
     MAX_UNVERIFIED_PER_DOMAIN,
     MAX_WAITING_PER_DOMAIN,
