@@ -73,6 +73,18 @@ class JournaledStore(GivingStore):
         ``latest``: no other worker has rows of them that are later, and Redis has lost what it had. What is not here
         after ``most_seconds`` is given back, but for the first.
         """
+        try:
+            return self._take_some(partitions, lease_ms, most_seconds, latest=latest)
+        except BaseException:
+            # A lease that Redis has granted is not renewed: nothing here goes by it, and others wait for its end.
+            for partition in partitions:
+                self.journals.held.pop(partition, None)
+            self._forget(partitions)
+            raise
+
+    def _take_some(
+        self, partitions: Sequence[int], lease_ms: int, most_seconds: float, *, latest: bool
+    ) -> dict[int, tuple[Granted, list[str]] | TargetError]:
         began, taken = since_boot(), dict[int, tuple[Granted, list[str]] | TargetError]()
         acquired = self.journals.acquire_some(partitions, lease_ms, latest=latest)
         with self._sending:
@@ -184,11 +196,14 @@ class JournaledStore(GivingStore):
         while any(self._numbers[p] > self._sent[p] or p in self._due_marks for p in partitions):
             self.sync()
         self.journals.release(partitions)
+        self._forget(partitions)
+
+    def _forget(self, partitions: Sequence[int]) -> None:
+        """These are not held."""
         with self._sending, self._changing:
             for partition in partitions:
-                for held in (self._numbers, self._sent, self._unsent, self._grown, self._copied):
-                    del held[partition]
-                self._tried.pop(partition, None)
+                for held in (self._numbers, self._sent, self._unsent, self._grown, self._copied, self._tried):
+                    held.pop(partition, None)
 
     def came(self, hosts: Sequence[str]) -> None:
         """Hosts of a partition that was taken: what is remembered of queues and fingerprints is of before."""

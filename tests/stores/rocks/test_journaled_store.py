@@ -111,6 +111,32 @@ def test_redis_has_what_is_synced(store: JournaledStore) -> None:
     assert store.journals.facts() == {"warc": b"0"}
 
 
+@pytest.mark.parametrize("fails", ["opened", "release"])
+def test_a_lease_is_not_kept_when_taking_its_partition_failed(
+    store: JournaledStore, rival: JournaledStore, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """Redis went away between two questions: the leases end by themselves, and any worker takes the partitions then."""
+    store.apply(filled())
+    store.sync()
+    store.give_back(0, 1)
+
+    def away(*_: object) -> None:
+        raise StorageError("no answer")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(rival.journals, fails, away)
+        with pytest.raises(StorageError):
+            rival.take_some([0, 1], LEASE_MS, most_seconds=0.0)  # the second is given back
+    assert rival.journals.held == {}
+    assert rival.quiet
+    assert rival.journals.renew(LEASE_MS) == []
+    end_lease(rival, 0, 1)
+    assert set(take(store, 0, 1)) == {HOSTS[0], HOSTS[1]}
+    store.apply(filled(1))
+    store.sync()
+    assert rows_in_redis(store, 0) == rows_here(store, 0) != {}
+
+
 def test_another_takes_over_what_a_dead_worker_had(
     store: JournaledStore, rival: JournaledStore, tmp_path: Path
 ) -> None:
