@@ -15,7 +15,7 @@ from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.crawl_view import frontier_in_redis
 from crawlerproject.inspection.verification import Captured, Verification
 from crawlerproject.operator_command import Bytes, OperatorCommand, locked, named_archives, named_crawl, option
-from crawlerproject.recovery.lost_worker import fetch_again
+from crawlerproject.recovery.lost_worker import fetch_again, give_up
 from crawlerproject.rules.archive.warc_members import is_ours
 from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import host_key
@@ -44,7 +44,7 @@ class Command(OperatorCommand):
         "pages whose captures are lost back into the frontier. A crash needs none of this. A damaged frontier is made"
         " again from WARC files and request log, and the old one kept. --poison only gives pages over which the "
         "process died another chance. A worker of a fleet over Redis that never comes back: scrapy recover "
-        "crawls/web/NAME -s STATE_URL=redis://…; with --lost NAME, when its folder is lost, its pages are fetched "
+        "crawls/web/NAME -s STATE_URL=redis://…; with --lost NAME, when its archive is lost, its pages are fetched "
         "again. Exit status 1 when something cannot be mended. Example: scrapy "
         "recover crawls/web"
     )
@@ -60,7 +60,7 @@ class Command(OperatorCommand):
             "--lost",
             metavar="NAME",
             action="append",
-            help="a worker of a fleet over Redis whose folder is lost; may be repeated",
+            help="a worker of a fleet over Redis whose archive is lost; may be repeated",
         ),
     )
 
@@ -96,6 +96,12 @@ class Command(OperatorCommand):
             raise OperatorError("--lost is for a fleet over Redis: give the crawl's with -s STATE_URL=redis://…")
         folders = folders_of(folder)
         with frontier, locked({folder, *folders}), Bytes("Comparing", _files(*folders)) as progress:
+            if waited_for := give_up(frontier, names):
+                say(
+                    f"The others wait for {', '.join(waited_for)} no more, and what nothing else knew is lost: start "
+                    "them; once they have stopped, run this again for pages whose archive is lost."
+                )
+                return
             urls = fetch_again(folder, frontier, names, progress.advance)
         say(*urls)
         say(f"Of {', '.join(names)} {counted(len(urls), 'page')} without any archive: to be fetched again", error=True)

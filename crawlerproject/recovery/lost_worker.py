@@ -33,31 +33,36 @@ _LEASE_MS = 60_000
 _AT_A_TIME = 1_000
 
 
+def give_up(frontier: JournalView, lost: Sequence[str]) -> list[str]:
+    """Where Redis has lost data, and waits for workers to give it again what they have: wait for no ``lost`` one, of
+    which Redis has what it had before. Those that it waited for.
+    """
+    rejoining = Rejoining(frontier.link, frontier.crawl, _WORKER)
+    pending = rejoining.look()
+    waited_for = [name for name in lost if pending is not None and name in pending.missing]
+    for name in waited_for:
+        rejoining.give_up(name)
+    return waited_for
+
+
 def fetch_again(
     folder: CrawlDir, frontier: JournalView, lost: Sequence[str], progress: Callable[[int], None]
 ) -> list[str]:
-    """Queue the pages that no archive in ``folder`` has, and give the workers ``lost`` up; which they were.
+    """Queue the pages that no archive in ``folder`` has; which they were.
+
+    The workers ``lost`` are given up, but for those that have a folder there: a part of their archive is lost, or
+    another machine goes by their name.
 
     ``progress`` gets the bytes of WARC files read. May be called again when it was interrupted. Raises OperatorError
-    while a worker is at work, or when the archive of another one is not in ``folder`` or at ARCHIVE_URL.
-
-    Of one that was lost together with what Redis knew, Redis has what it had before: others wait for it no more.
+    while a worker is at work, when the archive of another one is not in ``folder`` or at ARCHIVE_URL, and where Redis
+    has lost data that workers have not given it again.
     """
     here = {each.name for each in folders_of(folder)}
-    elsewhere = [name for name in frontier.workers_ever() if name not in here]
-    rejoining = Rejoining(frontier.link, frontier.crawl, _WORKER)
-    waited_for = pending.missing if (pending := rejoining.look()) is not None else []
+    joined = frontier.workers_ever()
+    elsewhere = [name for name in joined if name not in here]
     for name in lost:
-        if name in here:
-            raise OperatorError(
-                f"{folder / name} is there: scrapy recover {folder / name} mends it. If its archive is worth nothing, "
-                "move it away first."
-            )
-        if name not in (*waited_for, *elsewhere):
-            raise OperatorError(f"No worker {name!r} has joined the crawl {frontier.crawl!r} that is not in {folder}.")
-    for name in waited_for:
-        if name in lost:
-            rejoining.give_up(name)
+        if name not in joined:
+            raise OperatorError(f"No worker {name!r} has joined the crawl {frontier.crawl!r}.")
     if others := [name for name in elsewhere if name not in lost]:
         raise OperatorError(
             f"The archives of {', '.join(others)} are not in {folder}: what they hold would be fetched again. "
@@ -88,9 +93,11 @@ def fetch_again(
         keys = fleet_keys(frontier.crawl)
         frontier.link.call("HSET", [keys.facts], LOSSES, uuid4().hex)
         # Workers that never come back: their archives are asked for no more.
-        frontier.link.call("HDEL", [keys.incarnations], *lost)
-        frontier.link.call("ZREM", [keys.seen], *lost)
         for name in lost:
+            if name in here:
+                continue
+            frontier.link.call("HDEL", [keys.incarnations], name)
+            frontier.link.call("ZREM", [keys.seen], name)
             journals.name_outboxes((), name)
     return sorted(record.url for record in look.lost)
 

@@ -24,16 +24,19 @@ from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.protocols import ARCHIVE_FACT, DUE_FACT, Box, Posted, Text
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import listed
+from crawlerproject.stores.redis.forgetting import lost_some
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.keys import (
     COPYING,
     CRAWL_ID,
+    FORGOT,
     MOVED,
     fleet_keys,
     partition_keys,
     payloads_key,
     worker_keys,
 )
+from crawlerproject.stores.redis.rejoining import Rejoining
 from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, list_hosts, of_all_hosts, put
@@ -233,7 +236,10 @@ def to_rocks(source: RedisCrawl, target: Path, whole: Callable[[], None], say: S
 
 
 def take_all(store: JournaledStore, lease_ms: int) -> None:
-    """Take every partition. Raises OperatorError when a worker is at work."""
+    """Take every partition. Raises OperatorError when a worker is at work, or Redis does not have the latest rows."""
+    link, crawl, worker = store.journals.link, store.journals.crawl, store.journals.worker
+    if link.call("HEXISTS", [fleet_keys(crawl).facts], FORGOT) or Rejoining(link, crawl, worker).look() is not None:
+        raise lost_some(crawl)
     for partition in range(store.partitions):
         if store.take(partition, lease_ms) is None:
             raise at_work(store.journals.crawl)

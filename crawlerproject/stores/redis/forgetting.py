@@ -97,10 +97,18 @@ def _error(crawl: str, detail: str) -> StoreForgot:
     )
 
 
+def lost_some(crawl: str) -> OperatorError:
+    """What a command says that would take for the whole crawl what Redis has left of it."""
+    return OperatorError(
+        f"Redis has lost some of what it knew of the crawl {crawl!r}: give it its data back, or start every worker "
+        "once with -a accept=store and wait until they go on; then run this again."
+    )
+
+
 def fact_of_worker(folder: CrawlDir, url: str, name: str) -> bytes | None:
     """A fact of the worker whose folder this is. A process that still goes by its name can commit nothing from now on.
 
-    Raises OperatorError when ``url`` is no Redis or the folder no worker's.
+    Raises OperatorError when ``url`` is no Redis, the folder no worker's, or Redis knows less than it has answered for.
     """
     if not url.startswith(SCHEMES):
         raise OperatorError(f"{folder} is a worker's folder: give the crawl's Redis with -s STATE_URL=redis://…")
@@ -111,6 +119,10 @@ def fact_of_worker(folder: CrawlDir, url: str, name: str) -> bytes | None:
         raise OperatorError(f"{folder.worker} cannot be read ({error}); it names the worker.") from error
     link = RedisLink(url)
     try:
+        known, mark = link.call("HMGET", [fleet_keys(left["crawl"]).facts], CRAWL_ID, FORGOT)
+        serial, crawl_id = int(link.call("HGET", [keys.state], "serial") or 0), left.get("crawl_id", "")
+        if mark is not None or serial < left.get("serial", 0) or (crawl_id and known != crawl_id.encode()):
+            raise lost_some(left["crawl"])
         link.call(BEGIN, list(keys[:3]), uuid.uuid4().hex)
         value: bytes | None = link.call("HGET", [keys.state], f"fact:{name}")
         return value

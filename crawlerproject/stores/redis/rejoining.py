@@ -87,8 +87,8 @@ class Rejoining:
         self._link.call(_SETTLED, self._keys, *partitions)
 
     def give_up(self, worker: str) -> None:
-        """The worker never comes back: others go on without its rows."""
-        self._link.call("HDEL", [self._keys[0]], worker)
+        """The worker never comes back: others go on without its rows, also those that begin later and knew it."""
+        self._link.call("HSET", [self._keys[0]], worker, "1")
         for number, mark in self._link.call("HGETALL", [self._keys[1]]).items():
             if mark.split(b" ", 2)[2].decode() == worker:
                 self._link.call("HDEL", [self._keys[1]], number)

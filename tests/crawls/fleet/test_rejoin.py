@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from crawlerproject.errors import EXIT_FORGOTTEN
+from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import Workers, workers
 from tests.crawls.fleet.verdicts import audited, seldom_asked_again
 from tests.stores.redis_servers import RedisServer, redis_server
-from tests.web.judge import judge_folder, read_visits
+from tests.web.judge import judge_folder, read_captures, read_visits
 from tests.web.running import RunningWeb, synthetic_web
 from tests.web.waiting import wait_until
 
@@ -93,3 +97,37 @@ def test_nothing_is_missing_twice_or_too_soon(rejoined: Rejoined) -> None:
 def test_what_was_committed_is_not_asked_for_again(rejoined: Rejoined) -> None:
     """Twice only what no worker had committed."""
     seldom_asked_again(rejoined.web)
+
+
+def test_a_worker_that_is_lost_as_well_is_given_up(tmp_path: Path) -> None:
+    """With Redis's data and one disk gone, what another worker has still counts: none of it is asked for again."""
+    with (
+        redis_server(tmp_path / "redis") as server,
+        synthetic_web(tmp_path / "web", "--profile", "broad", "--hosts", "8") as web,
+        workers(web, tmp_path / "crawl", server.url, {"SCOPE_MAX_URLS_PER_HOST": "8"}) as fleet,
+    ):
+        fleet.start("w1", "w2")
+        fleet.until_archiving(_SECONDS, "w1", "w2")
+        wait_until(lambda: len(_captures(fleet, "w1")) > 8, seconds=_SECONDS)
+        forget(fleet, server)
+        shutil.rmtree(fleet.folder / "w2")
+        fleet.accept = "store"
+        fleet.start("w1")
+        wait_until(lambda: "go on once w2" in fleet.output("w1"), seconds=_SECONDS)
+        fleet.signal("w1", signal.SIGTERM)
+        assert fleet.ended("w1", _SECONDS) == 0
+        kept, said = _captures(fleet, "w1"), ("-s", f"STATE_URL={server.url}")
+        done = scrapy("recover", str(fleet.folder), "--lost", "w2", *said)
+        assert (done.returncode, "wait for w2 no more" in done.stdout) == (0, True), done.stderr
+        fleet.start("w1")
+        fleet.wait()
+        after = _captures(fleet, "w1")
+        assert scrapy("verify", str(fleet.folder), *said).returncode == 0
+
+    assert len(after) > len(kept) > 8
+    assert {url: after[url] for url in kept} == kept
+
+
+def _captures(fleet: Workers, name: str) -> dict[str, int]:
+    found = read_captures(fleet.folder / name / "warc")
+    return {url: sum(counts.values()) for url, counts in found.items() if not url.endswith("/robots.txt")}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from crawlerproject.errors import StoreForgot
-from crawlerproject.stores.redis.forgetting import Answered, forgotten, recognise
+from crawlerproject.errors import OperatorError, StoreForgot
+from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
+from crawlerproject.stores.redis.forgetting import Answered, fact_of_worker, forgotten, recognise
 from crawlerproject.stores.redis.journals import FORMAT, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
+from crawlerproject.stores.redis.rejoining import Rejoining
 from tests.stores.redis_crawls import opened
 from tests.stores.redis_servers import RedisServer
 
@@ -91,3 +94,38 @@ def test_what_one_worker_missed_counts_for_all_once_it_is_accepted(store: Partit
     assert first.crawl_id != before.crawl_id
     assert look(store, before, accept=True) == first
     assert look(store, first, accept=True) == first
+
+
+def test_who_is_given_up_is_not_waited_for_again(store: PartitionJournals) -> None:
+    """Also by workers that begin later, and knew it to be at work."""
+    first, second = (Rejoining(store.link, store.crawl, name) for name in ("w", "v"))
+    first.begin(["v", "gone"], {0: (3, 9)})
+    pending = first.look()
+    assert pending is not None
+    assert pending.missing == ["gone", "v"]
+    first.give_up("gone")
+    second.begin(["w", "gone"], {0: (2, 11), 1: (1, 1)})
+    pending = second.look()
+    assert pending is not None
+    assert pending == ([], {0: "w", 1: "v"})
+    for each, partition in ((first, 0), (second, 1)):
+        each.settled([partition])
+    assert first.look() is None
+
+
+def test_no_archive_is_cut_to_what_redis_has_left(
+    store: PartitionJournals, server: RedisServer, tmp_path: Path
+) -> None:
+    """What a worker's folder remembers decides: only when Redis knows as much is it asked what counts."""
+    folder, known = CrawlDir(tmp_path), look(store, Answered(began=True))
+    remembered = {"worker": "w", "crawl": store.crawl, "crawl_id": known.crawl_id, "serial": 1}
+    write_facts(folder.worker, remembered)
+    assert fact_of_worker(folder, server.url, "a") == b"1"
+    for lost in ({"serial": 2}, {"crawl_id": "another"}):
+        write_facts(folder.worker, remembered | lost)
+        with pytest.raises(OperatorError, match="Redis has lost some"):
+            fact_of_worker(folder, server.url, "a")
+    write_facts(folder.worker, remembered)
+    forgotten(store.link, store.crawl, "lacks something of another worker")
+    with pytest.raises(OperatorError, match="Redis has lost some"):
+        fact_of_worker(folder, server.url, "a")

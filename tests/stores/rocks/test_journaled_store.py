@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.errors import LeaseLost, StorageError, StoreForgot
+from crawlerproject.errors import LeaseLost, OperatorError, StorageError, StoreForgot
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores.copy.copying import take_all
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Box, Changes, Due, HostFact, Posted, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.copies import PartitionCopies
+from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.rejoining import Rejoining
@@ -135,6 +137,21 @@ def test_a_lease_is_not_kept_when_taking_its_partition_failed(
     store.apply(filled(1))
     store.sync()
     assert rows_in_redis(store, 0) == rows_here(store, 0) != {}
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_command_takes_nothing_for_the_crawl_that_is_a_part_of_it(
+    store: JournaledStore, rival: JournaledStore, *, waits: bool
+) -> None:
+    """Redis has lost data, and workers stop, or wait for others: what they have would count no more."""
+    store.journals.release([*range(PARTITIONS)])
+    if waits:
+        Rejoining(store.journals.link, store.journals.crawl, "one").begin(["three"], {0: (1, 1)})
+    else:
+        forgotten(store.journals.link, store.journals.crawl, "lacks something")
+    with pytest.raises(OperatorError, match="Redis has lost some"):
+        take_all(rival, LEASE_MS)
+    assert rival.journals.held == {}
 
 
 def test_another_takes_over_what_a_dead_worker_had(
