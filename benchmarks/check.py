@@ -40,8 +40,9 @@ _COUNTED = re.compile(r"I +refs: +([\d,]+)")
 # What rings by the clock: under Valgrind, which takes fifty times as long, its turns would count as the pages'. So
 # commits are as many pages apart as they are without it.
 _SLOWER = 50
+_TUNING = "crawlerproject.extensions.process_tuning"
 _BY_THE_CLOCK = dict.fromkeys(
-    ("crawlerproject.extensions.process_tuning.LoopLatency", "crawlerproject.extensions.status_file.StatusFile")
+    (f"{_TUNING}.LoopLatency", f"{_TUNING}.LargePages", "crawlerproject.extensions.status_file.StatusFile")
 )
 _PACE = {f"PACE_{name}_SECONDS": "0.02" for name in ("MIN", "START", "IP")}
 _NAMED = re.compile(r"c?ob=\((\d+)\)(?: (.*))?")  # callgrind names an object once, then by number

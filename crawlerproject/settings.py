@@ -92,6 +92,7 @@ EXTENSIONS = {
     "crawlerproject.extensions.process_tuning.GarbageCollectorTuning": 10,
     "crawlerproject.extensions.process_tuning.LoopLatency": 20,
     "crawlerproject.extensions.process_tuning.ServiceWatchdog": 25,
+    "crawlerproject.extensions.process_tuning.LargePages": 28,
     "crawlerproject.extensions.process_tuning.EagerTasks": 30,
     "crawlerproject.extensions.error_log.ErrorLog": 90,
     "crawlerproject.extensions.commit_loop.CommitLoop": 100,

@@ -2,6 +2,7 @@
 
 ``GarbageCollectorTuning`` suits Python's collector to thousands of requests in flight. ``LoopLatency`` measures how
 long the event loop was held up: while one piece of work runs, nothing is answered and no pause ends.
+``LargePages`` has the kernel keep in pages of 2 MB what the process has in memory.
 ``ServiceWatchdog`` tells systemd that the loop turns, so that a crawl that hangs is started again (sd_notify(3)).
 ``EagerTasks`` has Scrapy's tasks begin at once instead of in the next turn of the loop (Python 3.12 and later). Scrapy
 makes five tasks for each request, most of which have nothing to wait for at first: begun at once they are 0.73 of 12.3
@@ -19,7 +20,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from pathlib import Path
 from typing import Any, Self
 
 from scrapy import Spider
@@ -65,6 +67,13 @@ _HOLD_SECONDS = 0.05  # what nothing should hold the loop for (runtime/loop_budg
 HELD, WORKED = "loop/longest_hold_seconds", "loop/longest_work_seconds"
 
 HOLDS, HELD_SUM = "loop/holds", "loop/held_seconds"
+
+_LARGE_BYTES = 2 << 20  # of x86-64, and of ARM with small pages of 4 KB; where large ones are larger nothing happens
+# From one look to the next, which takes 10 ms, and 5 for each large page that the kernel makes (measured).
+_LARGE_PAGES_SECONDS = 30.0
+# Of a mapping so much is in memory at least: a thread's stack, of which nearly nothing is, would grow to all of it.
+_LEAST_RESIDENT = 0.75
+_MADV_COLLAPSE = 25  # madvise(2), Linux 6.1 and later
 
 # Silence after which systemd ends the crawl. No hold of the loop comes near it but the choice of a recrawl: the longest
 # were seconds (LoopLatency), and a machine that pages for minutes is not helped by another start.
@@ -169,6 +178,55 @@ class LoopLatency(_Timed):
                 self._longest[name] = seconds
                 self._stats.set_value(name, round(seconds, 4))
         self._begin()
+
+
+class LargePages(_Timed):
+    """By and by, in a thread: what a crawl knows of its hosts lies all over some hundred megabytes.
+
+    With pages of 4 KB the processor looks for their places at every other step, in a virtual machine twice: a request
+    of a broad crawl takes 15 % less CPU with large ones (ours: two workers of one fleet side by side).
+    """
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        """Where the machine's operator has not forbidden them."""
+        allowed = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+        if not allowed.exists() or "[never]" in allowed.read_text():
+            raise NotConfigured
+        return cls(crawler)
+
+    def spider_opened(self) -> None:
+        """Not at once: a short crawl does not pay for it."""
+        self._arm(_LARGE_PAGES_SECONDS, self._ring)
+
+    def _ring(self) -> None:
+        asyncio.get_running_loop().run_in_executor(None, enlarge_pages)
+        self._arm(_LARGE_PAGES_SECONDS, self._ring)
+
+
+def enlarge_pages() -> int:
+    """Ask the kernel for large pages where this process's memory lies by now; how many are."""
+    import ctypes
+
+    advise = ctypes.CDLL(None).madvise  # called without Python's lock
+    advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    places = large_extents(Path("/proc/self/smaps").read_text().splitlines())
+    return sum(advise(place, _LARGE_BYTES, _MADV_COLLAPSE) == 0 for place in places)
+
+
+def large_extents(smaps: Iterable[str]) -> list[int]:
+    """Where large pages may begin in memory of the process's own, as far as it is in use (proc(5), smaps)."""
+    found: list[int] = []
+    first = end = 0
+    for line in smaps:
+        name, *fields = line.split()
+        if name == "Rss:" and int(fields[0]) * 1024 >= _LEAST_RESIDENT * (end - first):
+            found += range(-(-first // _LARGE_BYTES) * _LARGE_BYTES, end // _LARGE_BYTES * _LARGE_BYTES, _LARGE_BYTES)
+        elif not name.endswith(":"):
+            mode, _, _, inode, *file = fields
+            own = mode == "rw-p" and inode == "0" and file in ([], ["[heap]"])
+            first, end = (int(each, 16) for each in name.split("-")) if own else (0, 0)
+    return found
 
 
 class ServiceWatchdog(_Timed):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import mmap
+import re
 import socket
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -32,6 +35,7 @@ from crawlerproject.extensions.process_tuning import (
     SILENT_SECONDS,
     WORKED,
     GarbageCollectorTuning,
+    LargePages,
     LoopLatency,
     ServiceWatchdog,
     begin_as_usual,
@@ -40,7 +44,7 @@ from crawlerproject.extensions.process_tuning import (
 )
 from tests.web.waiting import eventually
 
-TICKS = 20  # of half a second each
+TICKS = 20  # of a second each
 
 
 class Thing:
@@ -102,6 +106,63 @@ def test_a_circle_goes_that_lived_through_many_ticks(collections: list[int], mon
 
     assert 2 in collections[before:]
     assert not any(type(each) is Thing for each in gc.get_objects())
+
+
+SMAPS = """\
+55d000000000-55d000a00000 rw-p 00000000 00:00 0                          [heap]
+Size:              10240 kB
+Rss:               10000 kB
+VmFlags: rd wr mr mw me ac
+7f0000100000-7f0000700000 rw-p 00000000 00:00 0
+Rss:                6144 kB
+7f1000000000-7f1000800000 rw-p 00000000 00:00 0
+Rss:                 132 kB
+7f2000000000-7f2000800000 rw-s 00000000 00:01 77                         /dev/zero (deleted)
+Rss:                8192 kB
+7f3000000000-7f3000800000 r-xp 00000000 08:01 12                         /usr/lib/libpython3.11.so.1.0
+Rss:                8192 kB
+7ffd00000000-7ffd00800000 rw-p 00000000 00:00 0                          [stack]
+Rss:                8192 kB
+"""
+
+
+def test_large_pages_are_of_own_memory_that_is_in_use() -> None:
+    """The heap and what was mapped for the process; no file, no stack, nothing of which little is in memory."""
+    heap = range(0x55D000000000, 0x55D000A00000, 2 << 20)
+    assert process_tuning.large_extents(SMAPS.splitlines()) == [*heap, 0x7F0000200000, 0x7F0000400000]
+
+
+def test_what_is_in_large_pages_is_what_it_was() -> None:
+    """Where the kernel can: eight megabytes in use are in large pages, and say the same."""
+    with mmap.mmap(-1, 8 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.write(bytes(range(256)) * (1 << 15))
+        if not process_tuning.enlarge_pages():
+            pytest.skip("this kernel makes none when it is asked to")
+        large = re.findall(r"AnonHugePages: +(\d+)", Path("/proc/self/smaps").read_text())
+        assert sum(map(int, large)) >= 6 << 10
+        assert memory[:] == bytes(range(256)) * (1 << 15)
+
+
+def test_pages_are_enlarged_until_the_crawl_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Again and again, in a thread of its own; where the machine's operator forbids it never."""
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(process_tuning, "_LARGE_PAGES_SECONDS", 0.001)
+    monkeypatch.setattr(process_tuning, "enlarge_pages", lambda: threads.append(threading.current_thread()))
+
+    async def crawl() -> int:
+        tuning = LargePages(Crawler(Spider))
+        tuning.spider_opened()
+        while len(threads) < 3:
+            await asyncio.sleep(0.001)
+        tuning.spider_closed()
+        await asyncio.get_running_loop().shutdown_default_executor()
+        return len(threads)
+
+    assert asyncio.run(crawl()) == len(threads)
+    assert threading.main_thread() not in threads
+    monkeypatch.setattr(Path, "read_text", lambda path: "always madvise [never]\n")
+    with pytest.raises(NotConfigured):
+        LargePages.of(Crawler(Spider))
 
 
 _HOLD_SECONDS = 0.2
