@@ -110,7 +110,7 @@ def read_back(cloud: Cloud, home: Path) -> list[str]:
     for words, said in (
         (["verify", url], "20 captures: all is well"),
         (["process", url, "--out", str(home / "rows"), "--workers", "1"], ""),
-        (["wacz", url, "-o", str(home / "all.wacz")], "1 WARC files, 20 pages"),
+        (["wacz", url, "-o", str(home / "all.wacz")], "1 WARC file, 20 pages"),
         (["upload", str(left), "--check", *place], ""),
     ):
         found = _scrapy(*words)

@@ -27,7 +27,7 @@ from crawlerproject.settings import given
 from crawlerproject.stores.atomic_files import opened
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there, lock_now, take_lock
 from crawlerproject.stores.crawl_folders import Archives, archives_of
-from crawlerproject.terminal import EXIT_REFUSED, console, guard_streams, refuse_briefly, say
+from crawlerproject.terminal import EXIT_REFUSED, console, guard_streams, prepare_parser, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -108,7 +108,7 @@ class OperatorCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        refuse_briefly(parser)
+        prepare_parser(parser)
         for each in self.options:
             parser.add_argument(*each.names, **each.given)
 

@@ -69,14 +69,23 @@ def refusal(error: Exception) -> UsageError:
     return UsageError(printable_line(as_typed(sentence_of(error))), print_help=False)
 
 
-def refuse_briefly(parser: argparse.ArgumentParser) -> None:
-    """Have a command's refusals, argparse's own included, in one line instead of below a screen of usage."""
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Have a command's refusals, argparse's own included, in one line, and its help without false headings.
+
+    Scrapy makes a heading of each line that ends in a colon, as "(default:" may where a line is broken.
+    """
 
     def error(message: str) -> NoReturn:
         say(f"error: {message}", error=True)
         raise SystemExit(EXIT_REFUSED)
 
+    def split_lines(formatter: Any, text: str, width: int) -> list[str]:
+        return [line + " " * line.endswith(":") for line in kind._split_lines(formatter, text, width)]
+
     parser.error = error  # type: ignore[method-assign]
+    kind: Any = parser.formatter_class
+    ours: Any = type(kind.__name__, (kind,), {"_split_lines": split_lines})
+    parser.formatter_class = ours
 
 
 def say_json(value: Any, *, lines: bool = False) -> None:

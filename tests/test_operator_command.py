@@ -8,9 +8,12 @@ import os
 import time
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from scrapy.cmdline import ScrapyArgumentParser
+from scrapy.commands import ScrapyHelpFormatter
 from scrapy.settings import Settings
 
 import crawlerproject.commands
@@ -50,6 +53,23 @@ def test_an_interrupt_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert ended.value.code == 130
     assert capsys.readouterr().err == "Stopped; what is done stays, and the same command does the rest.\n"
+
+
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_help_has_no_headings_but_those_of_its_sections(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a line of an option's words is broken: Scrapy underlines each that ends in a colon."""
+    monkeypatch.setenv("COLUMNS", width)
+    found = set()
+    for name in COMMANDS:
+        if kind := getattr(import_module(f"crawlerproject.commands.{name}"), "Command", None):
+            command = kind()
+            command.settings = Settings()
+            parser = ScrapyArgumentParser(formatter_class=ScrapyHelpFormatter, conflict_handler="resolve")
+            command.add_options(parser)
+            lines = parser.format_help().splitlines()
+            found |= {above for above, line in pairwise(lines) if line and not line.strip("=-")}
+
+    assert found == {"Usage", "Options", "Global Options"}
 
 
 @pytest.mark.parametrize(("name", "command"), ours())

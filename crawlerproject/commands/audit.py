@@ -14,6 +14,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_crawl, option
 from crawlerproject.rules.politeness.pause_audit import Asked, Audit, Violation, asked_of
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
 from crawlerproject.terminal import say, say_json
@@ -24,7 +25,7 @@ _EXIT_VIOLATIONS = 1
 class Command(OperatorCommand):
     """Exit status 0: all kept; 1: violations; 2: what was given cannot be judged."""
 
-    arguments = "[options] CRAWL_DIR | FILE..."
+    arguments = "[options] [CRAWL_DIR | FILE...]"
     summary = "Check the pauses in a crawl's request logs against those promised"
     details = (
         "Recompute the pause before every request from the request logs of CRAWL_DIR and its workers, or from log "
@@ -43,6 +44,7 @@ class Command(OperatorCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Judge, print, and set the exit status."""
+        args = args or [str(self.settings["CRAWL_DIR"])]
         logs = list(_logs(args))
         audit, unreadable = Audit(self._ip_seconds(args, opts)), 0
         # Several workers ask the same hosts in turn: their lines are judged in the order of time.
@@ -73,8 +75,8 @@ class Command(OperatorCommand):
                 raise OperatorError("--ip-seconds must be a number of 0 or more.")
             return float(opts.ip_seconds)
         settings: BaseSettings = self.settings
-        named = CrawlDir(args[0]) if args else None
-        if named is not None and (named.run.is_file() or named.started_below()):  # what it promised at its start
+        named = CrawlDir(args[0])
+        if named.run.is_file() or named.started_below():  # what it promised at its start
             settings = settings.copy()
             settings.set("CRAWL_DIR", args[0], priority="cmdline")
             settings = CrawlView(settings).settings
@@ -83,8 +85,6 @@ class Command(OperatorCommand):
 
 def _logs(args: list[str]) -> Iterator[list[Path]]:
     """The files of each log, in the order of their days: of a folder, of each worker in it, or as they are given."""
-    if not args:
-        raise OperatorError("Which crawl? Give its CRAWL_DIR, or log files.")
     named = [CrawlDir(arg) if "://" not in arg else named_crawl([arg], BaseSettings()) for arg in args]
     given: list[Path] = [path for path in named if path.is_here and not path.is_dir()]
     if given:
@@ -123,16 +123,18 @@ def _ended(asked: Asked | None) -> float:
 
 
 def _lines(audit: Audit, unreadable: int) -> Iterable[str]:
-    yield f"{audit.requests:,} requests to {audit.hosts:,} hosts at {audit.ips:,} IP addresses"
-    yield f"from {_iso(audit.began)} to {_iso(audit.ended)}" + (f", {unreadable:,} lines unreadable" * bool(unreadable))
+    places = f"{counted(audit.hosts, 'host')} at {counted(audit.ips, 'IP address', 'IP addresses')}"
+    yield f"{counted(audit.requests, 'request')} to {places}"
+    lost = f", {counted(unreadable, 'line')} unreadable" if unreadable else ""
+    yield f"from {_iso(audit.began)} to {_iso(audit.ended)}{lost}"
     if audit.tightest is not None:
         pause = audit.tightest
         closest = f"{pause.promised_seconds:.3f} s promised, {pause.kept_seconds:.3f} s kept ({pause.name})"
-        yield f"{audit.pauses:,} pauses; the closest: {closest}"
+        yield f"{counted(audit.pauses, 'pause')}; the closest: {closest}"
     most = audit.most
     yield f"in flight at once: at most {most['host']} at a host, {most['ip']} at an IP address, {most['all']:,} in all"
     yield from map(_violation, audit.violations)
-    yield f"{len(audit.violations):,} violations"
+    yield counted(len(audit.violations), "violation")
 
 
 def _violation(found: Violation) -> str:

@@ -15,6 +15,7 @@ from crawlerproject.operator_command import Bytes, InspectCommand, named_archive
 from crawlerproject.rules.archive.http_messages import content_encoding
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.rules.consent.verdict import PURPOSES, Judgement, Note, Verdict, judge
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.robots.policy import KEPT_BYTES, parse_robots
 from crawlerproject.rules.url.urls import host_key
 from crawlerproject.stores.archive.warc_reader import members, note_lines
@@ -74,7 +75,7 @@ class Command(InspectCommand):
             counts = ", ".join(f"{row[str(verdict)]:,} {verdict}" for verdict in Verdict if row[str(verdict)])
             words = f"  {row['source']}: {row['words']}" if row["source"] else ""
             say(f"{row['verdict']:<9} {row['host']}  {counts or 'no page'}{words}")
-        say(f"{len(rows):,} hosts, judged for {purpose}")
+        say(f"{counted(len(rows), 'host')}, judged for {purpose}")
 
 
 def _row(name: str, site: _Site) -> dict[str, Any]:

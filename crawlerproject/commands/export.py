@@ -20,6 +20,7 @@ from crawlerproject.operator_command import (
     still,
     workers_of,
 )
+from crawlerproject.rules.printable import counted
 from crawlerproject.terminal import say
 
 
@@ -55,7 +56,7 @@ class Command(OperatorCommand):
         out, form = (opts.out or folder.exports) / opts.format, FORMATS[opts.format]
         with still([folder]), alone(out, "export"), Bytes("Exporting", files) as progress:
             exported = export(pages, out, opts.format, progress.advance, workers_of(opts))
-        say(f"{exported:,} pages exported into {out}")
+        say(f"{counted(exported, 'page')} exported into {out}")
         if opts.to:
             self.exitcode = _send(out, (out / form.index_file).read_bytes(), opts.to, time.sleep)
 
@@ -74,7 +75,7 @@ def _send(out: Path, index: bytes, url: str, wait: Callable[[float], None]) -> i
     finally:
         sender.close()
         sent = sender.sent
-        say(f"{sent.taken:,} pages sent, {sent.older:,} were there in a later capture")
+        say(f"{counted(sent.taken, 'page')} sent, {sent.older:,} were there in a later capture")
         for kind, count in sent.refused.items():
             say(f"{count:,} were refused ({kind}), the first since {sent.first[kind]}", error=True)
     return 1 if sent.refused else 0

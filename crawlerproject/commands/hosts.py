@@ -12,7 +12,7 @@ from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import HostRow, census, host_rows
 from crawlerproject.inspection.status_facts import ahead_of, left_lines
 from crawlerproject.operator_command import InspectCommand, option
-from crawlerproject.rules.printable import human_seconds
+from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.terminal import SCREEN_ROWS, Layout, is_screen, json_text, say, say_below, say_table
 
 _STATES = ("in-flight", "free", "waiting", "resting", "paused", "limited", "parked", "left-alone", "done")
@@ -61,7 +61,7 @@ class Command(InspectCommand):
             )
         left_out = _say(found.rows, as_json=opts.json)
         shown, of = len(found.rows), found.chosen
-        count = f"{shown:,} of {of:,} hosts; --all has the others" if shown < of else f"{of:,} hosts"
+        count = f"{shown:,} of {counted(of, 'host')}; --all has the others" if shown < of else counted(of, "host")
         if opts.json:
             if shown < of:
                 say(count, error=True)

@@ -18,6 +18,7 @@ from crawlerproject.operator_command import (
     processed_files,
     still,
 )
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.crawl_dir import check_there
 from crawlerproject.terminal import say
 
@@ -61,7 +62,7 @@ class Command(OperatorCommand):
                     f"{folder.search} could not take a file of pages ({error}); with room on its disk the same command "
                     "goes on, and what is loaded stays."
                 ) from error
-        say(f"{loaded:,} pages loaded into {folder.search}")
+        say(f"{counted(loaded, 'page')} loaded into {folder.search}")
 
 
 def _load(index: Loading) -> int:

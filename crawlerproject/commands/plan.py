@@ -12,6 +12,7 @@ from crawlerproject.crawl.start.preflight import seeds_with_options
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import frontier_in
 from crawlerproject.operator_command import OperatorCommand, option
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say
@@ -44,7 +45,7 @@ class Command(OperatorCommand):
         if not (opts.seeds or opts.known or opts.sitemap or opts.index):
             raise OperatorError("There is nothing to plan; give --seeds, --known, --sitemap or --index.")
         domains, pages = write_plan(_addresses(opts), Path(args[0]), random.Random(opts.random))
-        say(f"{args[0]}: {pages:,} pages of {domains:,} domains")
+        say(f"{args[0]}: {counted(pages, 'page')} of {domains:,} domains")
 
 
 def _addresses(opts: argparse.Namespace) -> Iterator[Address]:

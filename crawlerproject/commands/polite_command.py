@@ -20,7 +20,7 @@ from crawlerproject.crawl.start.setting_limits import check_scrapys, check_signi
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
 from crawlerproject.settings import given
-from crawlerproject.terminal import guard_streams, refusal, refuse_briefly, say
+from crawlerproject.terminal import guard_streams, prepare_parser, refusal, say
 
 if TYPE_CHECKING:
     from scrapy.commands import ScrapyCommand
@@ -56,7 +56,7 @@ class BriefCommandMixin(_Command):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        refuse_briefly(parser)
+        prepare_parser(parser)
 
 
 class PoliteCommandMixin(BriefCommandMixin):

@@ -21,6 +21,7 @@ from crawlerproject.operator_command import (
     option,
     processed_files,
 )
+from crawlerproject.rules.printable import counted
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Command(OperatorCommand):
             _tables(work, opts, progress.advance) as tables,
         ):
             ranked = write_ranks(tables, (folder.processed / PAGES).absolute(), links.absolute(), out)
-        say(f"{ranked.pages:,} pages and {ranked.hosts:,} hosts ranked into {folder.ranks}")
+        say(f"{counted(ranked.pages, 'page')} and {counted(ranked.hosts, 'host')} ranked into {folder.ranks}")
 
 
 @contextmanager

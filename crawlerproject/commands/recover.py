@@ -85,7 +85,7 @@ class Command(OperatorCommand):
                     found = Verification(folder, progress.advance).run()
         for problem in found.problems:
             say(f"Left as it is: {problem}", error=True)
-        say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
+        say(f"{folder}: {counted(found.captures, 'good capture')} in {counted(found.files, 'WARC file')}")
         self.exitcode = 0 if made and not found.problems else 1
 
     def _fetch_lost_workers(self, args: list[str], names: list[str]) -> None:

@@ -18,10 +18,11 @@ from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.reparse.item_parts import PART_CAPTURES, held, planned
 from crawlerproject.reparse.offline import LEFT_OUT, SETTING, UNREADABLE, OfflineCrawler, closed_indexes
+from crawlerproject.rules.printable import counted
 from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import folders_of
-from crawlerproject.terminal import guard_streams, quiet_scrapy, refusal, refuse_briefly, say
+from crawlerproject.terminal import guard_streams, prepare_parser, quiet_scrapy, refusal, say
 
 
 class Command(BaseRunSpiderCommand):
@@ -54,7 +55,7 @@ class Command(BaseRunSpiderCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        refuse_briefly(parser)
+        prepare_parser(parser)
         parser.add_argument("--all", action="store_true", help="every capture of a URL, not only the latest")
         parser.add_argument("--out", type=Path, metavar="FOLDER", help="items in parts, so that it can be resumed")
         parser.add_argument(
@@ -91,10 +92,10 @@ class Command(BaseRunSpiderCommand):
         found = stats.get_stats()
         pages, items = (int(found.get(key, 0)) for key in ("response_received_count", "item_scraped_count"))
         errors = sum(count for key, count in found.items() if key == "spider_exceptions/count")
-        broken = int(found.get(UNREADABLE, 0))
+        left_out, broken = int(found.get(LEFT_OUT, 0)), int(found.get(UNREADABLE, 0))
         say(
-            f"{pages:,} pages read, {items:,} items, {errors:,} errors of the spider; {int(found.get(LEFT_OUT, 0)):,} "
-            f"requests left out, {broken:,} captures could not be read",
+            f"{counted(pages, 'page')} read, {counted(items, 'item')}, {counted(errors, 'error')} of the spider; "
+            f"{counted(left_out, 'request')} left out, {counted(broken, 'capture')} could not be read",
             error=True,
         )
         if errors or broken:

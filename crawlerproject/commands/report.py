@@ -16,6 +16,7 @@ from crawlerproject.inspection.host_table import census
 from crawlerproject.operator_command import SPAN, InspectCommand, span_of
 from crawlerproject.reports.crawl_report import Count, SeedEnd, crawl_report, listed
 from crawlerproject.reports.report_page import Title, page
+from crawlerproject.rules.printable import counted
 from crawlerproject.terminal import say, say_json
 
 # Of a crawl's statistics those on URLs that it refused.
@@ -52,7 +53,7 @@ class Command(InspectCommand):
             target.write_text(page(title, report, dict(states.most_common()), traps, str(crawl.folder)), "utf-8")
         except OSError as error:
             raise OperatorError(f"{target} cannot be written ({error.strerror}).") from error
-        say(f"{target}: {report.pages:,} pages of {report.hosts:,} hosts")
+        say(f"{target}: {counted(report.pages, 'page')} of {counted(report.hosts, 'host')}")
 
 
 def _unasked(crawl: CrawlView, store: View, asked: set[str], file: CrawlFile | None) -> Iterator[SeedEnd]:

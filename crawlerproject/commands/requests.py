@@ -8,7 +8,7 @@ import re
 from crawlerproject.inspection.robots_opinions import RobotsVersion, then_and_now
 from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, option, span_of
 from crawlerproject.reports.summary import HostStory, bare_host, host_story
-from crawlerproject.rules.printable import human_bytes, human_seconds
+from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
 
 # A robots.txt up to this many lines is printed; of a longer one the number.
@@ -50,7 +50,7 @@ def _lines(story: HostStory) -> list[str]:
             f"{attempt['time'][:23].replace('T', ' ')} {answer:<20} {kept:>10} {promised:>10}  {attempt['url']}"
         )
     counts = ", ".join(f"{name}: {count:,}" for name, count in story.statuses.most_common())
-    lines += ["", f"{len(story.visits):,} requests, {human_bytes(story.received_bytes)}; {counts}"]
+    lines += ["", f"{counted(len(story.visits), 'request')}, {human_bytes(story.received_bytes)}; {counts}"]
     if story.pauses:
         lines.append(f"Pauses: shortest {human_seconds(min(story.pauses))}, {story.too_soon:,} shorter than promised")
     return lines
@@ -67,5 +67,5 @@ def _robots(title: str, versions: list[RobotsVersion]) -> list[str]:
         # Lines as robots.txt has them (RFC 9309 2.2): str.splitlines() would also break at what is escaped here.
         text = re.split(r"\r\n|\r|\n", version.body.decode("utf-8", "replace").rstrip("\r\n"))
         lines.append(f"{title}: {version.origin}/robots.txt, seen since {version.moment} ({version.place})")
-        lines += [f"    {line}" for line in text] if len(text) <= _LINES else [f"    {len(text):,} lines"]
+        lines += [f"    {line}" for line in text] if len(text) <= _LINES else [f"    {counted(len(text), 'line')}"]
     return lines

@@ -15,7 +15,7 @@ from crawlerproject.inspection.host_table import Outlook
 from crawlerproject.inspection.status_facts import SILENT_SECONDS, ailment, facts_of, left_lines, stale
 from crawlerproject.operator_command import InspectCommand, option
 from crawlerproject.rules.politeness.bottleneck import bound_by, load_of
-from crawlerproject.rules.printable import human_bytes, human_seconds
+from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
 from crawlerproject.watch.fleet_summary import of_all
 
@@ -146,7 +146,7 @@ def _left(ahead: Outlook) -> list[str]:
     lines = [f"Hosts     {states or 'none'}", left]
     for place, row in enumerate(ahead.slowest):
         lines.append(
-            f"{'' if place else 'Slowest':10}{row.host}: {row.queued:,} URLs, "
+            f"{'' if place else 'Slowest':10}{row.host}: {counted(row.queued, 'URL')}, "
             f"one every {human_seconds(row.pace_seconds)}, {human_seconds(row.eta_seconds or 0.0)}"
         )
     return lines + apart
@@ -165,4 +165,4 @@ def _life(crawl: CrawlView, facts: dict[str, Any]) -> str:
 
 
 def _counts(done: dict[str, Any]) -> str:
-    return f"{done['pages']:,} pages, {human_bytes(done['bytes'])}, {done['errors']:,} errors"
+    return f"{counted(done['pages'], 'page')}, {human_bytes(done['bytes'])}, {counted(done['errors'], 'error')}"

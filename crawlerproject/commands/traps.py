@@ -10,6 +10,7 @@ from typing import Any
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, View
 from crawlerproject.operator_command import OperatorCommand, option
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.traps.budgets import DomainHosts, ExternalBudgets, NamedHosts, RequisiteBudgets
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.urls import host_name
@@ -41,7 +42,7 @@ class Command(OperatorCommand):
             say_json(rows, lines=True)
             return
         for row in sorted(rows, key=lambda row: row["host"]):
-            say(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
+            say(f"{row['host']} {row['template']}  {row['why']}; {counted(row['refused'], 'URL')} refused")
         if not rows:
             say("No traps so far.")
 

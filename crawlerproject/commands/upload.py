@@ -10,6 +10,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import OperatorCommand, named_crawl, option
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there
 from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.terminal import say
@@ -75,5 +76,5 @@ def send(settings: BaseSettings, folder: CrawlDir, url: str, *, check: bool = Fa
     say(*process.uploader.problems, error=True)
     left = f", {figures.waiting_files:,} left" if process.failures else ""
     removed = f", {figures.removed_files:,} removed here" if figures.removed_files else ""
-    say(f"{url}: {figures.sent_files:,} files sent, {figures.sent_bytes:,} bytes{removed}{left}", error=aside)
+    say(f"{url}: {counted(figures.sent_files, 'file')} sent, {figures.sent_bytes:,} bytes{removed}{left}", error=aside)
     return not (process.failures or process.uploader.problems)

@@ -13,6 +13,7 @@ from crawlerproject.inspection.verified_file import Findings, not_ours
 from crawlerproject.operator_command import WORKERS, Bytes, OperatorCommand, named_archives, workers_of
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.warc_members import is_ours
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say
@@ -60,15 +61,15 @@ class Command(OperatorCommand):
         problems, notes = ([line for one in found for line in one[place]] for place in (1, 2))
         records = sum(one[3] for one in found)
         self.exitcode = _say(problems, notes)
-        say(f"{len(paths):,} WARC files, {records:,} records: {_verdict(problems)}")
+        say(f"{counted(len(paths), 'WARC file')}, {counted(records, 'record')}: {_verdict(problems)}")
 
 
 def say_findings(folder: CrawlDir, found: Findings) -> int:
     """Problems and notes on stderr, then one line; the exit status."""
     status = _say(found.problems, found.notes)
-    counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
+    files, records = counted(found.files, "WARC file"), counted(found.records, "record")
     pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
-    say(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
+    say(f"{folder}: {files}, {records}, {counted(found.captures, 'capture')}{pages}: {_verdict(found.problems)}")
     return status
 
 
@@ -88,4 +89,4 @@ def _checked(number: int, path: Path, progress: Progress) -> tuple[int, list[str
 
 
 def _verdict(problems: list[str]) -> str:
-    return f"{len(problems):,} problems" if problems else "all is well"
+    return counted(len(problems), "problem") if problems else "all is well"

@@ -11,6 +11,7 @@ from crawlerproject import __version__
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import settings_there
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, option
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.wacz_file import (
     Packing,
     WaczSigner,
@@ -71,9 +72,11 @@ class Command(OperatorCommand):
             packing = Packing(time.time(), progress.advance, pages_of_warc, opts.text, sign, *heading)
             if opts.split_bytes is None:
                 pages = write_wacz(target, warcs, packing)
-                say(f"{target}: {len(warcs):,} WARC files, {pages:,} pages, {target.stat().st_size:,} bytes")
+                packed = f"{counted(len(warcs), 'WARC file')}, {counted(pages, 'page')}"
+                say(f"{target}: {packed}, {target.stat().st_size:,} bytes")
             else:
                 parts = parts_of(warcs, opts.split_bytes)
                 pages = write_parts(target, parts, packing)
                 whole = target.with_suffix(".json")
-                say(f"{whole} names {len(parts):,} files: {len(warcs):,} WARC files, {pages:,} pages")
+                packed = f"{counted(len(warcs), 'WARC file')}, {counted(pages, 'page')}"
+                say(f"{whole} names {counted(len(parts), 'file')}: {packed}")

@@ -56,7 +56,7 @@ def render_lines(progress: Progress, previous: Progress | None, elapsed_seconds:
         for seconds in (progress.eta_seconds, progress.next_free_seconds)
     )
     lines = [
-        f"{progress.pages:,} pages · {rate} · {human_bytes(progress.bytes)}",
+        f"{counted(progress.pages, 'page')} · {rate} · {human_bytes(progress.bytes)}",
         _hosts(progress),
         f"next free in {free} · {counted(progress.errors, 'error')} · {progress.queued_urls:,} queued · ETA {eta}",
     ]
@@ -178,7 +178,7 @@ def upload_text(uploads: Mapping[str, Any], now: float) -> str:
     if not uploads:
         return ""
     waiting = f"{uploads['waiting_files']:,} files ({human_bytes(int(uploads['waiting_bytes']))}) wait"
-    done = f"{uploads['sent_files']:,} files ({human_bytes(int(uploads['sent_bytes']))}) sent since its start"
+    done = f"{counted(uploads['sent_files'], 'file')} ({human_bytes(int(uploads['sent_bytes']))}) sent since its start"
     only = f", {uploads['only_there']:,} are only there" if uploads["only_there"] else ""
     text = f"to {uploads['url']}: {waiting}, {done}{only}"
     if uploads["error"]:

@@ -44,7 +44,7 @@ def left_lines(ahead: Outlook) -> list[str]:
     eta = "nothing to do now"
     if ahead.eta_seconds is not None:
         eta = f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found"
-    lines = [f"Left      {ahead.queued:,} URLs: {eta}"]
+    lines = [f"Left      {counted(ahead.queued, 'URL')}: {eta}"]
     if ahead.resting_queued:
         ends = human_seconds(ahead.rests_end_in_seconds or 0.0)
         hosts = counted(ahead.hosts["resting"], "resting host")

@@ -18,6 +18,7 @@ from crawlerproject.rules.archive.http_messages import digest_text, payload_dige
 from crawlerproject.rules.archive.index_rows import CdxjEntry
 from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member, is_ours
 from crawlerproject.rules.archive.withdrawal import Withdrawn
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.warc_reader import Progress, Take, all_members, first_member, names_of
@@ -189,7 +190,11 @@ def _cdxj(warc: Path, rows: list[CdxjEntry], found: Findings) -> None:
     if there == due:
         return
     more, less = len(set(there) - set(due)), len(set(due) - set(there))
-    what = f"{more} lines without a capture, {less} captures without a line" if more or less else "is not sorted"
+    what = (
+        f"{counted(more, 'line')} without a capture, {counted(less, 'capture')} without a line"
+        if more or less
+        else "is not sorted"
+    )
     found.problems.append(f"{index.name}: {what}; scrapy index makes it again")
 
 

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.reports.crawl_report import Count, CrawlReport
+from crawlerproject.rules.printable import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -141,7 +142,7 @@ def _listing(title: str, note: str, names: Sequence[str], rows: Sequence[Sequenc
 def _visited(report: CrawlReport) -> str:
     """What is no page of its own: more visits of one, and what pages need."""
     visits = f", visited {report.visits:,} times" if report.visits != report.pages else ""
-    requisites = f", and {report.requisites:,} files that pages need" if report.requisites else ""
+    requisites = f", and {counted(report.requisites, 'file')} that pages need" if report.requisites else ""
     return visits + requisites
 
 

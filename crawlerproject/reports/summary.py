@@ -72,7 +72,7 @@ class Summary:
         """The ten lines."""
         robots = f" and {self.robots:,} robots.txt" if self.robots else ""
         requisites = f", {self.requisites:,} that pages need" if self.requisites else ""
-        unreadable = f" ({self.unreadable_lines:,} lines unreadable)" if self.unreadable_lines else ""
+        unreadable = f" ({counted(self.unreadable_lines, 'line')} unreadable)" if self.unreadable_lines else ""
         rows = [
             ("Pages", f"{self.pages:,}{robots}{requisites}"),
             ("Hosts", f"{self.hosts:,}"),

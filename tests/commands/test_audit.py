@@ -71,7 +71,8 @@ def test_kept_pauses_over_two_days_exit_with_0(audit: Audit, tmp_path: Path) -> 
     ended = audit(tmp_path)
 
     assert ended.returncode == 0, ended.stderr
-    assert "5 requests to 1 hosts at 1 IP addresses" in ended.stdout
+    assert audit("-s", f"CRAWL_DIR={tmp_path}").stdout == ended.stdout
+    assert "5 requests to 1 host at 1 IP address" in ended.stdout
     assert "4 pauses; the closest: 5.000 s promised, 5.000 s kept (a.test)" in ended.stdout
     assert ended.stdout.endswith("0 violations\n")
 
@@ -130,7 +131,7 @@ def test_an_address_is_judged_by_the_crawls_own_settings(
 
 
 def _none(folder: Path) -> list[str | Path]:
-    return []
+    return ["-s", f"CRAWL_DIR={folder}"]
 
 
 def _missing(folder: Path) -> list[str | Path]:
@@ -160,7 +161,7 @@ def _disorder(folder: Path) -> list[str | Path]:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (_none, "Which crawl?"),
+        (_none, "There is no request log in"),
         (_missing, "cannot be read: No such file"),
         (_empty, "There is no request log in"),
         (_no_requests, "There is no request in"),

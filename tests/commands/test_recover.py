@@ -140,7 +140,7 @@ def test_nothing_to_mend(tmp_path: Path) -> None:
     done = scrapy("recover", str(folder))
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{folder}: 20 captures in 1 WARC files are good\n"
+    assert done.stdout == f"{folder}: 20 good captures in 1 WARC file\n"
     assert {path: data for path, data in files_of(folder).items() if "frontier" not in path.parts} == {
         **before,
         folder / "lock": b"",
@@ -204,7 +204,7 @@ def test_a_worker_that_never_comes_back(tmp_path: Path) -> None:
     assert len(list((folder / "torn").iterdir())) == 1
     assert [len(Captures([folder]).of_url(url)) for url in URLS] == [1, 1, 1]
     assert Captures([folder]).of_url("http://uncommitted.example.com/") == []
-    assert again.stdout == f"{folder}: 3 captures in 1 WARC files are good\n"
+    assert again.stdout == f"{folder}: 3 good captures in 1 WARC file\n"
     back = archive_of(folder)
     assert back.messages == []
     back.close()

@@ -60,8 +60,8 @@ def test_what_another_folder_has_is_not_lost(tmp_path: Path) -> None:
     assert well.returncode == mended.returncode == 0, well.stdout + mended.stdout + mended.stderr
     assert found_well == set()
     assert len(waiting(folder, plan)) == 1 and waiting(folder, plan) < set(urls)
-    assert "20 captures in 1 WARC files are good" in well.stdout
-    assert "19 captures in 1 WARC files are good" in mended.stdout
+    assert "20 good captures in 1 WARC file" in well.stdout
+    assert "19 good captures in 1 WARC file" in mended.stdout
     assert part.returncode == 2
     assert f"scrapy recover {folder} mends all of it" in part.stderr
 

@@ -225,7 +225,7 @@ def test_what_cannot_be_read_is_counted(home: Path, tmp_path: Path) -> None:
 
     assert ran.done.returncode == 1
     assert ran.titles() == [("a.test/", "good")]
-    assert "1 captures could not be read" in ran.done.stderr
+    assert "1 capture could not be read" in ran.done.stderr
     assert "http://b.test/ was not new, and the capture that has its body is not in this archive" in ran.done.stderr
 
 

@@ -95,7 +95,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         "gone.warc.gz, which",
     ),
     "no index": (lambda crawl: index_of(crawl).unlink(), "has no index; scrapy index makes it"),
-    "index short": (without_a_line, "1 captures without a line"),
+    "index short": (without_a_line, "1 capture without a line"),
     "index unsorted": (unsorted, "is not sorted"),
     "part gone": (lambda crawl: a_part_of(crawl).unlink(), "is missing or none of"),
     "part torn": (lambda crawl: a_part_of(crawl).write_bytes(b"PAR1"), "cannot be read"),
@@ -116,7 +116,7 @@ def test_a_good_folder(tmp_path: Path) -> None:
     done = scrapy("verify", str(folder))
 
     assert done.returncode == 0
-    assert done.stdout == f"{folder}: 1 WARC files, 10 records, {len(URLS)} captures: all is well\n"
+    assert done.stdout == f"{folder}: 1 WARC file, 10 records, {len(URLS)} captures: all is well\n"
     assert done.stderr == "There is no frontier to compare with; only WARC files and index are checked\n"
     assert files_of(folder) == before
 
@@ -145,7 +145,7 @@ def test_a_file_of_someone_elses(tmp_path: Path) -> None:
     path.write_bytes(b"<html>no WARC at all")
     bad = scrapy("verify", str(path))
 
-    assert (good.returncode, good.stdout) == (0, "1 WARC files, 3 records: all is well\n")
+    assert (good.returncode, good.stdout) == (0, "1 WARC file, 3 records: all is well\n")
     assert "written by another program" in good.stderr
     assert bad.returncode == 1
     assert "byte 0: no WARC or ARC record" in bad.stderr
@@ -200,7 +200,9 @@ def test_two_workers_find_the_same(tmp_path: Path) -> None:
         shutil.copyfile(warc, warc.with_name(warc.name.replace("-00000-", number)))
     spoil(warc, 0.5)
     answers = [scrapy("verify", str(folder), "--workers", workers) for workers in ("1", "3")]
-    said = [(done.returncode, done.stdout, done.stderr) for done in answers]
+    # On a busy machine one of them may say how far it is.
+    told = [[line for line in done.stderr.splitlines() if not line.startswith("Verifying: ")] for done in answers]
+    said = [(done.returncode, done.stdout, lines) for done, lines in zip(answers, told, strict=True)]
 
     assert said[0] == said[1]
     assert said[0][0] == 1

@@ -250,7 +250,7 @@ def test_a_file_that_is_just_being_closed_is_left_out(tmp_path: Path) -> None:
     done = scrapy("wacz", str(tmp_path), "-o", str(tmp_path / "x.wacz"))
 
     assert (done.returncode, done.stderr) == (0, "The WARC file that is still written is left out.\n")
-    assert "x.wacz: 1 WARC files, 1 pages" in done.stdout
+    assert "x.wacz: 1 WARC file, 1 page" in done.stdout
 
 
 def test_a_key_that_will_not_do_is_one_sentence(tmp_path: Path) -> None:

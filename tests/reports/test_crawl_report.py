@@ -239,7 +239,7 @@ def test_visits_and_what_pages_need_are_no_pages(tmp_path: Path) -> None:
 
     assert (found.pages, found.visits, found.requisites) == (1, 2, 1)
     assert [(row["type"], row["pages"]) for row in found.extensions] == [("text/html", 1)]
-    assert "1, visited 2 times, and 1 files that pages need" in page(Title("Crawl", ""), found, {}, [], "crawls/web")
+    assert "1, visited 2 times, and 1 file that pages need" in page(Title("Crawl", ""), found, {}, [], "crawls/web")
 
 
 def test_a_usual_pause_is_no_mean(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_reads_compressed_days_and_skips_a_cut_line(tmp_path: Path) -> None:
 
     assert summary.pages == 2
     assert summary.unreadable_lines == 1
-    assert "(1 lines unreadable)" in summary.lines()[9]
+    assert "(1 line unreadable)" in summary.lines()[9]
 
 
 def test_several_workers_are_one_crawl(tmp_path: Path) -> None:
