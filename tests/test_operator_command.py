@@ -91,6 +91,11 @@ def test_every_command_describes_itself(name: str, command: OperatorCommand) -> 
         (OperatorError("There is no crawl."), "There is no crawl."),
         (StorageError("the disk is full"), "the disk is full"),
         (OSError(errno.EACCES, "Permission denied", "x.warc.gz"), "x.warc.gz: Permission denied"),
+        (
+            OSError(errno.ENOSPC, "No room"),
+            "A disk is full (No room); make room on it, and give the same command again.",
+        ),
+        (OSError(errno.ENOSPC, "No room", "x.warc.gz"), "x.warc.gz: No room"),
         (OSError("torn"), "torn"),
         (OperatorError("a\x1b[31m\nb"), "a\\x1b[31m\\nb"),
     ],

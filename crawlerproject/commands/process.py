@@ -16,6 +16,7 @@ from crawlerproject.operator_command import (
     SPARK,
     Bytes,
     OperatorCommand,
+    alone,
     engine_options,
     leaving_cores,
     locked,
@@ -88,6 +89,7 @@ class Command(OperatorCommand):
         self.exitcode = 0
         with ExitStack() as held:
             held.enter_context(still([archives.crawl] if archives.crawl.is_here else []))
+            held.enter_context(alone(out, "process"))
             if opts.index:
                 held.enter_context(locked(archives.to_lock()))
             if beside:

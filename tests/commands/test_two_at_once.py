@@ -49,10 +49,10 @@ def little_room(file_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("command", RESULTS)
-def test_the_second_is_refused_in_one_sentence(crawl: Path, command: str) -> None:
+@pytest.mark.parametrize(("command", "place"), [*RESULTS.items(), ("process", "processed")])
+def test_the_second_is_refused_in_one_sentence(crawl: Path, command: str, place: str) -> None:
     """And works once the first has ended, however that ended."""
-    folder = crawl / RESULTS[command]
+    folder = crawl / place
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
         refused = scrapy(command, str(crawl))
