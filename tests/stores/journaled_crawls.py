@@ -12,6 +12,7 @@ from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.journals import PartitionJournals, unpack_head
+from crawlerproject.stores.redis.worker_log import joined, logged
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.row_packing import Row, unpack_rows
@@ -68,10 +69,23 @@ def rows_in_redis(store: JournaledStore, partition: int) -> dict[tuple[str, byte
     mine = store.journals
     lease: dict[bytes, bytes] = mine.link.call("HGETALL", [mine._keys[partition].lease])
     copy = mine.copies.parts(partition, int(lease.get(b"copy", 0)))
-    journal = mine.link.call("LRANGE", [mine._keys[partition].journal], 0, -1)
-    head = mine.link.call("HGET", [mine._ledgers[partition]], partition)
-    assert len(journal) == unpack_head(head)[1] - int(lease.get(b"copy", 0))
-    return applied(row for packed in [*copy, *journal] for row in unpack_rows(packed))
+    return applied(row for packed in [*copy, *changes_in_redis(mine, partition)] for row in unpack_rows(packed))
+
+
+def changes_in_redis(mine: PartitionJournals, partition: int) -> list[bytes]:
+    """Those that the copy does not hold: of the journal, then of the logs of the workers that held it last."""
+    keys = mine._keys[partition]
+    found: list[bytes] = list(mine.link.call("LRANGE", [keys.journal], 0, -1))
+    copy, holder = mine.link.call("HMGET", [keys.lease], "copy", "holder")
+    _, last, _ = unpack_head(mine.link.call("HGET", [mine._ledgers[partition]], partition))
+    assert len(found) == last - int(copy or 0)
+    names = dict.fromkeys(name.decode() for name in [*mine.link.call("HVALS", [keys.behind]), holder])
+    for some in logged(mine.link, mine.crawl, names).values():
+        for each in joined(each for each in some if each.partition == partition):
+            assert each.first <= last + 1
+            found += each.changes[max(0, last + 1 - each.first) :]
+            last = max(last, each.first + len(each.changes) - 1)
+    return found
 
 
 def applied(rows: Any) -> dict[tuple[str, bytes], bytes]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.journals import Append, PartitionJournals
-from crawlerproject.stores.redis.keys import partition_keys
+from crawlerproject.stores.redis.journals import PartitionJournals
+from crawlerproject.stores.redis.worker_log import Append
+from tests.stores.journaled_crawls import changes_in_redis
 
 PARTITIONS = 8
 LEASE_MS = 60_000
@@ -28,7 +29,5 @@ def add(store: PartitionJournals, number: int) -> None:
 
 
 def added(store: PartitionJournals) -> list[bytes]:
-    """What that journal has."""
-    tag = partition_keys(store.crawl, 0).queue_prefix.removesuffix("q:")
-    found: list[bytes] = store.link.call("LRANGE", [f"{tag}journal"], 0, -1)
-    return found
+    """What that journal has, or will have."""
+    return changes_in_redis(store, 0)

@@ -277,7 +277,7 @@ class Fleet:
             self._identity.remember(before)
             raise
         self._identity.remember([self._incarnation])
-        base.begin(self._incarnation)
+        base.begin(self._incarnation, latest=self.store.rejoins)
         self.coordinator.quotas.incarnation = self._incarnation
         if isinstance(self.store, JournaledStore):
             self.store.begin()  # what a former process of this name has given to Redis until now

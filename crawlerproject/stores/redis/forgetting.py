@@ -16,8 +16,10 @@ from typing import NamedTuple
 from crawlerproject.errors import OperatorError, StorageError, StoreForgot
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.connection import SCHEMES, RedisLink
+from crawlerproject.stores.redis.journal_scripts import BEGIN
 from crawlerproject.stores.redis.keys import CRAWL_ID, FORGOT, MOVED, REPORTS, fleet_keys, worker_keys
-from crawlerproject.stores.redis.scripts import BEGIN, script
+from crawlerproject.stores.redis.scripts import script
+from crawlerproject.stores.redis.worker_log import log_keys
 
 # KEYS facts; ARGV the id of before, another one
 _RENAME = script(
@@ -114,7 +116,7 @@ def fact_of_worker(folder: CrawlDir, url: str, name: str) -> bytes | None:
         raise OperatorError(f"{folder} is a worker's folder: give the crawl's Redis with -s STATE_URL=redis://…")
     try:
         left = json.loads(folder.worker.read_text())
-        keys = worker_keys(left["crawl"], left["worker"])
+        keys = log_keys(left["crawl"], left["worker"])
     except (OSError, ValueError, KeyError) as error:
         raise OperatorError(f"{folder.worker} cannot be read ({error}); it names the worker.") from error
     link = RedisLink(url)
@@ -123,7 +125,7 @@ def fact_of_worker(folder: CrawlDir, url: str, name: str) -> bytes | None:
         serial, crawl_id = int(link.call("HGET", [keys.state], "serial") or 0), left.get("crawl_id", "")
         if mark is not None or serial < left.get("serial", 0) or (crawl_id and known != crawl_id.encode()):
             raise lost_some(left["crawl"])
-        link.call(BEGIN, list(keys[:3]), uuid.uuid4().hex)
+        link.call(BEGIN, [keys.state, keys.fenced], uuid.uuid4().hex)
         value: bytes | None = link.call("HGET", [keys.state], f"fact:{name}")
         return value
     finally:

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 FORMAT = 2
 MIGRATING = "of format 2"
 """Of the crawl's facts, while partitions may have rows in Redis itself: the workers of before, each with a NUL."""
-OUTBOX = bytes(16)
-"""Of messages that those versions wrote; their numbers are their places in the inbox since the crawl began."""
 # Workers reported ten times in the time of a lease; one that was silent for so long has lost what it held.
 _SILENT_SECONDS = 60
 _AT_A_TIME = 1000
@@ -195,10 +193,9 @@ def remove_robots(link: RedisLink, keys: PartitionKeys, origins: Sequence[bytes]
     link.call("HDEL", [keys.robots], *origins)
 
 
-def message(row: bytes, place: int) -> tuple[bytes, int, bytes] | None:
-    """Outbox, number and message of an inbox's entry; None of one of today's. ``place``: entries before it, ever."""
-    # Those versions' are JSON, which has no NUL; today's begin with the outbox and a number below 2**48.
-    return None if b"\0" in row[16:18] else (OUTBOX, place + 1, row)
+def is_message(row: bytes) -> bool:
+    """Whether those versions wrote it: JSON. Today's begin with a number below 2**56."""
+    return not row.startswith(b"\0")
 
 
 def packed_rows(member: bytes) -> Iterator[tuple[bytes, bytes]]:

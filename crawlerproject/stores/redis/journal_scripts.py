@@ -26,123 +26,170 @@ local function many(command, key, words)
   end
   return found
 end
-local function counts(known)
-  if not known then return 0, 0 end
-  return struct.unpack('>i8i8', known)
-end
-local function set_counts(came, removed) return struct.pack('>i8i8', came, removed) end
 local function number(n) return struct.pack('>i8', n) end
 """
 
-# Adds changes to journals, each once, however often it is called, and removes messages whose effect they hold. All or
-# nothing: what a page has named is known no later than that the page is done, and a page is done with the length of the
-# archive that has it. In a cluster it adds what ``scripts.JOURNAL`` has decided, to one partition at a time.
-# KEYS the worker's state (where all is one change), ledger, the journal of each partition
-# ARGV incarnation, serial (0: it was decided before), number of facts, (name, value)*, then for each partition: its
-# number, token, (8 bytes each) number of the first change, messages that were ever removed, numbers of marks and of
-# changes; (outbox, number of its last message that took effect)*, changes*
-# -> ok | life | serial N (not this one nor the one before; 0: nothing is known of the worker)
-# | lost PLACE (1 ..: the lease is another's) | lacks PLACE (something of the partition was lost)
-APPEND = script(
-    _MANY
-    + """
-local facts = 2 * tonumber(ARGV[3])
-if ARGV[2] ~= '0' then
-  local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
-  if not s[1] then return {'serial', 0} end
-  if s[1] ~= ARGV[1] then return {'life', 0} end
-  local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
-  if last ~= serial and last ~= serial - 1 then return {'serial', last} end
-end
-local asked, each, i = {}, {}, 4 + facts
-for p = 1, #KEYS - 2 do
-  local first, remove, marks, changes = struct.unpack('>i8i8i8i8', ARGV[i + 2])
-  local from = i + 3 + 2 * marks
-  each[p] = {i = i, token = tonumber(ARGV[i + 1]), first = first, remove = remove, from = from, behind = from + changes}
-  asked[2 * p - 1], asked[2 * p] = ARGV[i], ARGV[i] .. ':'
-  i = from + changes
-end
-local known, now, gone = many('HMGET', KEYS[2], asked), {}, {}
-local function put(field, value) now[#now + 1], now[#now + 2] = field, value end
-for p, of in ipairs(each) do
-  local token = 0
-  of.last, of.bytes = 0, 0
-  if known[2 * p - 1] then token, of.last, of.bytes = struct.unpack('>i8i8i8', known[2 * p - 1]) end
-  if math.abs(token) < of.token then return {'lacks', p} end
-  if token ~= of.token then return {'lost', p} end
-  if of.first > of.last + 1 then return {'lacks', p} end
-end
--- A full server refuses a script's first write or none: it must be one that takes room.
-if ARGV[2] ~= '0' then
-  local words = {'serial', ARGV[2]}
-  for i = 4, 3 + facts, 2 do words[i - 1], words[i] = 'fact:' .. ARGV[i], ARGV[i + 1] end
-  many('HSET', KEYS[1], words)
-end
-for p, of in ipairs(each) do
-  local partition, bytes, new = ARGV[of.i], of.bytes, of.from + of.last + 1 - of.first
-  if new < of.behind then
-    for n = new, of.behind - 1 do
-      redis.call('RPUSH', KEYS[p + 2], ARGV[n])
-      bytes = bytes + #ARGV[n]
-    end
-    put(partition, struct.pack('>i8i8i8', of.token, of.last + of.behind - new, bytes))
-  end
-  for n = of.i + 3, of.from - 1, 2 do put(partition .. '=' .. ARGV[n], ARGV[n + 1]) end
-  local came, removed = counts(known[2 * p])
-  if of.remove > removed then
-    for n = removed + 1, of.remove do gone[#gone + 1] = asked[2 * p] .. number(n) end
-    put(asked[2 * p], set_counts(came, of.remove))
-  end
-end
-many('HSET', KEYS[2], now)
-many('HDEL', KEYS[2], gone)
-return {'ok', 0}
+# From here on another incarnation under this name is refused. KEYS state, fenced; ARGV incarnation.
+# -> serial of the last change, how many the log ever got
+BEGIN = script(
+    """
+redis.call('HSET', KEYS[1], 'life', ARGV[1])
+redis.call('DEL', KEYS[2])
+local s = redis.call('HMGET', KEYS[1], 'serial', 'came')
+return {s[1] or '0', s[2] or '0'}
 """
 )
 
-# Messages to partitions. KEYS ledger; ARGV number of partitions, (partition, number of its messages)*, messages, as
-# many of each partition
-POST = script(
-    _MANY
-    + """
-local places, asked, now = tonumber(ARGV[1]), {}, {}
-for p = 1, places do asked[p] = ARGV[2 * p] .. ':' end
-local known, i = many('HMGET', KEYS[1], asked), 2 + 2 * places
-for p = 1, places do
-  local came, removed = counts(known[p])
-  for n = came + 1, came + tonumber(ARGV[2 * p + 1]) do
-    now[#now + 1], now[#now + 2] = asked[p] .. number(n), ARGV[i]
-    came, i = n, i + 1
-  end
-  now[#now + 1], now[#now + 2] = asked[p], set_counts(came, removed)
+# What a worker decides about partitions under these tokens is refused from now on: its log has all that counts.
+# KEYS fenced; ARGV (partition, token)*
+FENCE = script(
+    """
+for i = 1, #ARGV, 2 do
+  local b = redis.call('HGET', KEYS[1], ARGV[i])
+  if not b or tonumber(b) < tonumber(ARGV[i + 1]) then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
-many('HSET', KEYS[1], now)
 return 1
 """
 )
 
-# The oldest messages to partitions, in one question: most have none.
-# KEYS ledger; ARGV how many of each, partitions. -> (partition, messages that were ever removed before them, messages)*
-UNREAD = script(
+# For each partition P of ARGV from ``i`` on: "P:"; (8 bytes each) messages that were ever removed, number of marks;
+# ("P=OUTBOX", number of its last message that took effect)*
+_MARK = """
+local function mark(ledger, i)
+  local asked, remove, now, gone = {}, {}, {}, {}
+  while i <= #ARGV do
+    local marks
+    asked[#asked + 1] = ARGV[i]
+    remove[#asked], marks = struct.unpack('>i8i8', ARGV[i + 1])
+    for n = i + 2, i + 1 + 2 * marks do now[#now + 1] = ARGV[n] end
+    i = i + 2 + 2 * marks
+  end
+  for p, known in ipairs(many('HMGET', ledger, asked)) do
+    local n = known and remove[p] - struct.unpack('>i8', known) or 0
+    if n > 0 then
+      local rest = string.sub(known, 9 + 24 * n)
+      for at = 9, math.min(8 + 24 * n, #known), 24 do
+        local name = string.sub(known, at, at + 23)
+        -- One that came twice stays until it is removed as often.
+        if rest == '' or not string.find(rest, name, 1, true) then gone[#gone + 1] = asked[p] .. name end
+      end
+      now[#now + 1], now[#now + 2] = asked[p], number(remove[p]) .. rest
+    end
+  end
+  many('HSET', ledger, now)
+  many('HDEL', ledger, gone)
+end
+"""
+
+# Decides a change of a worker: all or nothing, and harmless when it is decided twice. What a page has named is known no
+# later than that the page is done, and a page is done with the length of the archive that has it. On a single server
+# messages whose effect it holds go as well.
+# KEYS state, log, fenced, ledger; ARGV incarnation, serial, number of facts, (name, value)*, entry of the log or '',
+# (partition, token; 8 bytes each)* in one, then as ``mark`` has it
+# -> ok, how many the log ever got | life | serial, N (not this one nor the one before; 0: nothing is known of the
+# worker) | barred, PARTITION
+DECIDE = script(
     _MANY
+    + _MARK
     + """
-local asked, found, fields, ends = {}, {}, {}, {}
-for p = 2, #ARGV do asked[p - 1] = ARGV[p] .. ':' end
-for p, known in ipairs(many('HMGET', KEYS[1], asked)) do
-  local came, removed = counts(known)
-  if came > removed then
-    for n = removed + 1, math.min(came, removed + tonumber(ARGV[1])) do fields[#fields + 1] = asked[p] .. number(n) end
-    found[#found + 1], found[#found + 2], found[#found + 3] = ARGV[p + 1], removed, {}
-    ends[#ends + 1] = #fields
+local s = redis.call('HMGET', KEYS[1], 'life', 'serial', 'came')
+if not s[1] then return {'serial', 0} end
+if s[1] ~= ARGV[1] then return {'life', 0} end
+local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
+if last ~= serial and last ~= serial - 1 then return {'serial', last} end
+local behind = 4 + 2 * tonumber(ARGV[3])
+local entry, fences, asked = ARGV[behind], ARGV[behind + 1], {}
+for at = 1, #fences, 16 do asked[#asked + 1] = struct.unpack('>i8', fences, at) end
+if redis.call('EXISTS', KEYS[3]) == 1 then
+  for n, b in ipairs(many('HMGET', KEYS[3], asked)) do
+    if b and tonumber(b) >= struct.unpack('>i8', fences, 16 * n - 7) then return {'barred', asked[n]} end
   end
 end
-local messages, place = many('HMGET', KEYS[1], fields), 1
-for n, each in ipairs(messages) do
-  if n > ends[place] then place = place + 1 end
-  local rows = found[3 * place]
-  rows[#rows + 1] = each
+-- A full server refuses a script's first write or none: it must be one that takes room.
+local came = tonumber(s[3] or '0') + (entry == '' and 0 or 1)
+local words = {'serial', ARGV[2], 'came', came}
+for i = 4, behind - 1, 2 do words[i + 1], words[i + 2] = 'fact:' .. ARGV[i], ARGV[i + 1] end
+many('HSET', KEYS[1], words)
+if entry ~= '' then redis.call('RPUSH', KEYS[2], entry) end
+if #ARGV > behind + 1 then mark(KEYS[4], behind + 2) end
+return {'ok', came}
+"""
+)
+
+# In a cluster, for one partition, as long as its holder is the one of that token. KEYS ledger; ARGV partition, token,
+# then as ``mark`` has it
+MARK = script(
+    _MANY
+    + _MARK
+    + """
+local known = redis.call('HGET', KEYS[1], ARGV[1])
+if known and struct.unpack('>i8', known) == tonumber(ARGV[2]) then mark(KEYS[1], 3) end
+return 1
+"""
+)
+
+# So many of all that the log ever got are in journals. KEYS state, log; ARGV incarnation, how many
+TRIM = script(
+    """
+local s = redis.call('HMGET', KEYS[1], 'life', 'went')
+local left = tonumber(ARGV[2]) - tonumber(s[2] or '0')
+if s[1] ~= ARGV[1] or left <= 0 then return 0 end
+redis.call('HSET', KEYS[1], 'went', ARGV[2])
+redis.call('LTRIM', KEYS[2], left, -1)
+return 1
+"""
+)
+
+# Adds to journals what was decided, each change once, however often it is called, and whoever does it.
+# KEYS ledger, the journal of each partition; ARGV for each: its number, (8 bytes each) number of the first change,
+# number of changes; changes*
+# -> 0, bytes of each journal | PLACE (1 ..: something of the partition was lost)
+APPEND = script(
+    _MANY
+    + """
+local asked, each, i = {}, {}, 1
+for p = 1, #KEYS - 1 do
+  local first, changes = struct.unpack('>i8i8', ARGV[i + 1])
+  each[p] = {first = first, from = i + 2, behind = i + 2 + changes}
+  asked[p] = ARGV[i]
+  i = each[p].behind
 end
-return found
+local known, now = many('HMGET', KEYS[1], asked), {}
+for p, of in ipairs(each) do
+  of.token, of.last, of.bytes = 0, 0, 0
+  if known[p] then of.token, of.last, of.bytes = struct.unpack('>i8i8i8', known[p]) end
+  if not known[p] or of.first > of.last + 1 then return {p} end
+end
+local bytes = {0}
+for p, of in ipairs(each) do
+  local words = {}
+  for n = of.from + of.last + 1 - of.first, of.behind - 1 do
+    words[#words + 1] = ARGV[n]
+    of.bytes = of.bytes + #ARGV[n]
+  end
+  if #words > 0 then
+    many('RPUSH', KEYS[p + 1], words)
+    now[#now + 1] = asked[p]
+    now[#now + 1] = struct.pack('>i8i8i8', of.token, of.last + #words, of.bytes)
+  end
+  bytes[p + 1] = of.bytes
+end
+many('HSET', KEYS[1], now)
+return bytes
+"""
+)
+
+# Messages to partitions are there, behind those that are. KEYS ledger; ARGV ("P:", their names)* of each partition P
+NOTE = script(
+    _MANY
+    + """
+local asked, now = {}, {}
+for p = 1, #ARGV / 2 do asked[p] = ARGV[2 * p - 1] end
+for p, known in ipairs(many('HMGET', KEYS[1], asked)) do
+  now[2 * p - 1], now[2 * p] = asked[p], (known or number(0)) .. ARGV[2 * p]
+end
+many('HSET', KEYS[1], now)
+return 1
 """
 )
 
@@ -152,22 +199,26 @@ FORGET_MARKS = script(
     _MANY
     + """
 local known, gone = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[1] .. ':'), {}
-local came, removed = counts(known[2])
-if came > removed or not known[1] or struct.unpack('>i8', known[1]) ~= tonumber(ARGV[2]) then return 0 end
+if #(known[2] or '') > 8 or not known[1] or struct.unpack('>i8', known[1]) ~= tonumber(ARGV[2]) then return 0 end
 for n = 3, #ARGV do gone[n - 2] = ARGV[1] .. '=' .. ARGV[n] end
 many('HDEL', KEYS[1], gone)
 return 1
 """
 )
 
-# What an inbox of format 2 has comes into the ledger, where today's are. KEYS inbox, ledger; ARGV partition
+# What an inbox of format 2 has comes into the ledger, where today's are: of an outbox of NUL, numbered as they came.
+# KEYS inbox, ledger; ARGV partition
 MOVE_INBOX = script(
     _MANY
     + """
-local rows, now = redis.call('LRANGE', KEYS[1], 0, -1), {}
-local came, removed = counts(redis.call('HGET', KEYS[2], ARGV[1] .. ':'))
-for n, row in ipairs(rows) do now[2 * n - 1], now[2 * n] = ARGV[1] .. ':' .. number(came + n), row end
-now[#now + 1], now[#now + 2] = ARGV[1] .. ':', set_counts(came + #rows, removed)
+local rows, now, field = redis.call('LRANGE', KEYS[1], 0, -1), {}, ARGV[1] .. ':'
+local known = redis.call('HGET', KEYS[2], field) or number(0)
+local came = struct.unpack('>i8', known) + (#known - 8) / 24
+for n, row in ipairs(rows) do
+  local name = number(0) .. number(0) .. number(came + n)
+  known, now[2 * n + 1], now[2 * n + 2] = known .. name, field .. name, row
+end
+now[1], now[2] = field, known
 if #rows > 0 then many('HSET', KEYS[2], now) end
 redis.call('DEL', KEYS[1])
 return 1

@@ -22,14 +22,15 @@ from crawlerproject.stores.redis import format_two, journals
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import copied_parts, listed
 from crawlerproject.stores.redis.copy_place import CopyDamaged, CopyPlace
-from crawlerproject.stores.redis.journals import Append, PartitionJournals
+from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.keys import CRAWL_ID, fleet_keys, ledger_key
 from crawlerproject.stores.redis.redis_crawl import RedisCrawl
+from crawlerproject.stores.redis.worker_log import Append, joined, logged
 from crawlerproject.stores.rocks.frontier_folder import Combine
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT, all_parts, clear, put
 from crawlerproject.stores.rocks.rocks_store import FrontierView, RocksReader
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_facts, open_to_write
-from crawlerproject.stores.rocks.row_packing import pack_rows, unpack_rows
+from crawlerproject.stores.rocks.row_packing import pack_changes, unpack_rows
 from crawlerproject.stores.row_codec import ROBOTS, TEXT
 
 # A copy takes the place of another one a few times an hour: twice while one is read would be chance.
@@ -238,10 +239,16 @@ class JournalView(RedisCrawl):
                     put(self._tables, unpack_rows(packed))
             except CopyDamaged as error:  # or it is that of before, which is gone
                 damaged = error
-            for packed in listed(self.link, self._keys[partition].journal):
-                put(self._tables, unpack_rows(packed))
-                changes += 1
-            [now] = self._kept([partition])
+            for _ in range(_TRIES):
+                changes = 0
+                for packed in listed(self.link, self._keys[partition].journal):
+                    put(self._tables, unpack_rows(packed))
+                    changes += 1
+                for packed in self._in_logs(partition, kept.copy + changes):
+                    put(self._tables, unpack_rows(packed))
+                [now] = self._kept([partition])
+                if now.copy != kept.copy or changes >= now.journal - now.copy:
+                    break  # else what was in a log has come into the journal
             if now.copy == kept.copy:
                 if damaged is not None:
                     raise damaged
@@ -251,6 +258,17 @@ class JournalView(RedisCrawl):
             clear(self._tables, partition)
             kept = now
         raise StorageError(f"{self.link.place} has lost a part of partition {partition} of the crawl {self.crawl!r}")
+
+    def _in_logs(self, partition: int, last: int) -> Iterator[bytes]:
+        """The changes behind ``last`` that those decided who hold the partition, or did, and no journal has."""
+        keys = self._keys[partition]
+        calls = [Call("HVALS", [keys.behind]), Call("HGET", [keys.lease], ["holder"])]
+        before, holder = self.link.many(calls)
+        names = dict.fromkeys(name.decode() for name in (*before, holder) if name)
+        for some in logged(self.link, self.crawl, names).values():
+            for each in joined(each for each in some if each.partition == partition):
+                yield from each.changes[max(0, last + 1 - each.first) :]
+                last = max(last, each.first + len(each.changes) - 1)
 
     # --- the one thing that is changed ----------------------------------------------------------
 
@@ -291,10 +309,11 @@ class JournalView(RedisCrawl):
             clear(self._tables, partition)  # a worker may have changed it since it was read
             for packed in writer.copies.stored(partition, taken):
                 put(self._tables, unpack_rows(packed))
-            removal = pack_rows((ROBOTS, origin, None) for origin in origins)
+            [removal] = pack_changes([[(ROBOTS, origin, None) for origin in origins]])
             put(self._tables, unpack_rows(removal))
             writer.opened(partition)  # first: from now on no other frontier has these rows
             writer.append([Append(partition, taken.journal + 1, [removal])], {})
+            writer.flush()
             writer.copies.copy(partition, taken.journal + 1, all_parts(self._tables, partition))
             writer.copies.sweep(partition, at_once=True)
         finally:

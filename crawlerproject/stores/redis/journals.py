@@ -2,13 +2,14 @@
 
 A partition's truth is in the frontier of its holder. Redis has what another worker needs to take it over: a copy of
 its rows as of some change, and the changes since, in their order (``stores/rocks/partition_rows.py``). Only the
-holder, by its token, can add to them.
+holder, by its token, can decide more of them; what it decides is in its log first (``worker_log.py``).
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, takewhile
+from operator import itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,14 +25,15 @@ from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.keys import (
     COPYING,
     LOSSES,
-    WorkerKeys,
     fleet_keys,
     ledger_key,
     partition_keys,
     payloads_key,
     worker_keys,
 )
-from crawlerproject.stores.row_codec import join_parts, pack_original, split_parts, unpack_original
+from crawlerproject.stores.redis.worker_log import Append, joined, log_keys, logged, pack_entry
+from crawlerproject.stores.rocks.row_packing import compressed
+from crawlerproject.stores.row_codec import pack_original, unpack_original
 
 if TYPE_CHECKING:
     from crawlerproject.stores.rocks.row_packing import Row
@@ -83,7 +85,10 @@ class Mail(NamedTuple):
 
 
 class PartitionJournals:
-    """One worker's view. Blocking, safe from several threads. Raises OperatorError when made, then StorageError."""
+    """One worker's view. Blocking; what decides or writes changes, takes or gives back, is for one thread at a time.
+
+    Raises OperatorError when made, then StorageError.
+    """
 
     def __init__(
         self,
@@ -109,10 +114,12 @@ class PartitionJournals:
         self.copies = PartitionCopies(link, crawl, worker, crawl_id, self.held, place_url)
         self._renewed_at = since_boot()
         self.serial = 0  # of the last change, as ``Answered`` has it
-        self._own = _keys_of_worker(crawl, worker)
+        self._own = log_keys(crawl, worker)
         self._incarnation = ""
-        self._doubtful: list[_Part] | None = None  # in a cluster: sent to be decided, and no answer came
-        self._decided: list[_Part] = []  # and not yet added to every journal
+        self._came = 0  # entries that the log ever got
+        self.log_bytes = 0  # of those that it got since it was written to the journals
+        self._logged: list[Append] = []  # the same, by partition and change
+        self._writing: tuple[list[Append], int] | None = None  # to the journals, packed, and what the log has of it
         self._keys = [partition_keys(crawl, number) for number in range(self.partitions)]
         self._ledgers = [ledger_key(crawl, number, cluster=link.cluster) for number in range(self.partitions)]
 
@@ -120,16 +127,22 @@ class PartitionJournals:
         """The partition of a host key."""
         return partition_of(host, self.partitions)
 
-    def begin(self, incarnation: str) -> None:
-        """Write under this worker's name from now on; any other process that did so before is refused."""
-        self.serial = int(self.link.call(scripts.BEGIN, list(self._own[:3]), incarnation))
-        self._incarnation = incarnation
-        self._doubtful, self._decided = None, []
+    def begin(self, incarnation: str, *, latest: bool = False) -> None:
+        """Write under this worker's name from now on; any other process that did so before is refused.
+
+        What that one has decided is written first. ``latest``: Redis may have lost what it had of partitions.
+        """
+        serial, came = self.link.call(journal_scripts.BEGIN, [self._own.state, self._own.fenced], incarnation)
+        self._incarnation, self.serial, self._came = incarnation, int(serial), int(came)
+        self._logged, self._writing, self.log_bytes = [], None, 0
         self.held.clear()
+        self._write(joined(logged(self.link, self.crawl, [self.worker])[self.worker]), latest=latest)
+        self._trim(self._came)
 
     def end(self) -> None:
         """Leave nothing of this worker's, which holds nothing any more and has no facts."""
         self.name_outboxes(())
+        self.flush()
         self.link.call("DEL", self._own)
 
     # --- leases ---------------------------------------------------------------------------------
@@ -144,13 +157,13 @@ class PartitionJournals:
         ``latest``: Redis may have lost what it had of them.
         """
         keys, wanted = self._keys, list(partitions)
-        lease = self.worker, lease_ms, int(not self.link.cluster)
+        lease = self.worker, lease_ms
         calls = [Call(scripts.ACQUIRE, [keys[p].lease, keys[p].behind, self._ledgers[p]], [*lease, p]) for p in wanted]
         answers = zip(wanted, self.link.many(calls), strict=True)
         granted = {partition: answer for partition, answer in answers if int(answer[0])}
-        if self.link.cluster:
-            for partition, answer in granted.items():
-                answer[2:_FIELDS] = self._settled(partition, answer, latest=latest)
+        self._settle(granted, latest=latest)
+        # What was decided about them is written.
+        self._logged = [each for each in self._logged if each.partition not in granted]
         taken: dict[int, Taken] = {}
         for partition, answer in granted.items():
             token, unsure, of, copy, copied, added, there = (int(each or 0) for each in answer[:7])
@@ -166,27 +179,36 @@ class PartitionJournals:
             self.link.many(moved)
         return taken
 
-    def _settled(self, partition: int, answer: Sequence[bytes], *, latest: bool) -> list[Any]:
-        """What the lease says once all is written that former holders decided about the partition."""
-        keys, token = self._keys[partition], int(answer[0])
-        behind = sorted(
-            (int(old), name.decode()) for old, name in zip(answer[_FIELDS::2], answer[_FIELDS + 1 :: 2], strict=True)
-        )
-        for old, name in behind:
-            self._settle(partition, token, (old, name), latest=latest)
-        calls = [Call(scripts.SETTLE, [keys.lease, keys.behind], [self.worker, token, old]) for old, _ in behind]
-        calls.append(Call("HMGET", [keys.lease], scripts.OF_LEASE))
-        calls.append(Call("HGET", [self._ledgers[partition]], [partition]))
-        *_, found, head = self.link.many(calls)
-        return [*found, *unpack_head(head)[1:]]
-
-    def _settle(self, partition: int, token: int, former: tuple[int, str], *, latest: bool) -> None:
-        """Add what a ``former`` holder (its token, its name) decided about a partition; it can decide no more of it."""
-        theirs = _keys_of_worker(self.crawl, former[1])
-        packed = self.link.call(scripts.FENCE, [theirs.fenced, theirs.batch, theirs.left], partition, former[0])
-        if packed:
-            self._add([(partition, token, list(split_parts(packed)))], latest=latest)
-        self.link.call("HDEL", [theirs.left], partition)
+    def _settle(self, granted: dict[int, list[Any]], *, latest: bool) -> None:
+        """Have journals what former holders decided, who can decide no more, and leases say what is true then."""
+        barred: dict[str, dict[int, int]] = {}  # by worker
+        for partition, answer in granted.items():
+            for token, name in zip(answer[_FIELDS::2], answer[_FIELDS + 1 :: 2], strict=True):
+                of_worker = barred.setdefault(name.decode(), {})
+                of_worker[partition] = max(int(token), of_worker.get(partition, 0))
+        if not barred:
+            return
+        fences = [[word for item in some.items() for word in item] for some in barred.values()]
+        places = [log_keys(self.crawl, name).fenced for name in barred]
+        self.link.many([Call(journal_scripts.FENCE, [key], some) for key, some in zip(places, fences, strict=True)])
+        logs = logged(self.link, self.crawl, barred)
+        found = [
+            (token, each)
+            for name, some in barred.items()
+            for each in logs[name]
+            if (token := some.get(each.partition)) is not None
+        ]
+        self._write(joined(each for _, each in sorted(found, key=itemgetter(0))), latest=latest)
+        calls, unsettled = list[Call](), [partition for partition, answer in granted.items() if len(answer) > _FIELDS]
+        for p in unsettled:
+            keys, tokens = self._keys[p], granted[p][_FIELDS::2]
+            words = [self.worker, granted[p][0]]
+            calls += (Call(scripts.SETTLE, [keys.lease, keys.behind], [*words, token]) for token in tokens)
+        self.link.many(calls)
+        leases = self.link.many([Call("HMGET", [self._keys[p].lease], scripts.OF_LEASE) for p in unsettled])
+        heads = self.link.many([Call("HGET", [self._ledgers[p]], [p]) for p in unsettled])
+        for p, lease, head in zip(unsettled, leases, heads, strict=True):
+            granted[p][2:_FIELDS] = [*lease, *unpack_head(head)[1:]]
 
     def opened(self, *partitions: int) -> None:
         """All rows of partitions are in this worker's frontier. Raises LeaseLost."""
@@ -221,6 +243,7 @@ class PartitionJournals:
 
     def release(self, partitions: Iterable[int]) -> None:
         """Give partitions back in good order: their journals have all that was changed."""
+        self.flush()
         given = [(p, self.held[p]) for p in partitions]
         keys = [[self._keys[p].lease, self._ledgers[p]] for p, _ in given]
         words = [[self.worker, token, p] for p, token in given]
@@ -248,9 +271,9 @@ class PartitionJournals:
             self.set_originals(mail.originals)
             return self.read_up_to(mail.boxes)
         posts, reads, change = self._posts(mail.messages), self._reads(mail.boxes), bool(some or facts)
-        calls, parts = list(posts), self._parts(some)
+        calls, entry = list(posts), pack_entry(some)
         if change:
-            calls.append(self._append(self._own.state, self._head(facts), parts))
+            calls.append(self._decide(some, facts, entry))
         if mail.originals:
             places = [payloads_key(self.crawl, digest) for digest, _ in mail.originals]
             words = [word for digest, each in mail.originals for word in (digest, pack_original(each) if each else b"")]
@@ -259,85 +282,85 @@ class PartitionJournals:
             calls.append(Call(scripts.ORIGINALS, [self._own.state, *places], [*head, *words]))
         answers = self.link.whole([*calls, *reads])
         if change:
-            self._appended(answers[len(posts)], parts)
+            self._decided(answers[len(posts)], some, entry)
         if mail.originals and not answers[len(calls) - 1]:
             raise self._another()
-        return [int(answer or 0) for answer in answers[len(calls) :]]
+        return [int(each or 0) for answer in answers[len(calls) :] for each in answer]
 
     def append(self, some: Sequence[Append], facts: Mapping[str, bytes]) -> None:
-        """Add changes to journals, with ``facts`` of this worker, as one change. Raises LeaseLost, StoreForgot.
+        """Decide changes of partitions, with ``facts`` of this worker, as one change. Raises LeaseLost, StoreForgot.
 
-        The partitions of a cluster are on several servers: there the change is decided where the worker's facts are,
-        then written to each partition, by the worker that takes it over if this one dies in between.
+        What is there already is passed over by its number.
         """
-        parts = self._parts(some)
+        entry = pack_entry(some)
+        [answer] = self.link.many([self._decide(some, facts, entry)])
+        self._decided(answer, some, entry)
         if self.link.cluster:
-            self._finish()
-            self._doubtful = parts
-            named = [word for partition, token, of_it in parts for word in (partition, token, join_parts(of_it))]
-            places = [self._own.state, self._own.batch, self._own.fenced]
-            answer = self.link.call(scripts.JOURNAL, places, *self._head(facts), *named)
-            self._doubtful = None
-        else:
-            [answer] = self.link.many([self._append(self._own.state, self._head(facts), parts)])
-        self._appended(answer, parts)
-        if self.link.cluster:
-            self._decided = parts
-            self._finish()
+            read = [each for each in some if each.removed]
+            words = [[each.partition, self.held[each.partition], *_mark(each)] for each in read]
+            places = [[self._ledgers[each.partition]] for each in read]
+            self.link.many([Call(journal_scripts.MARK, *each) for each in zip(places, words, strict=True)])
 
-    def _parts(self, some: Sequence[Append]) -> list[_Part]:
-        return [(each.partition, self.held.get(each.partition, 0), each.words()) for each in some]
-
-    def _head(self, facts: Mapping[str, bytes]) -> list[Any]:
+    def _decide(self, some: Sequence[Append], facts: Mapping[str, bytes], entry: bytes) -> Call:
+        held = [(each.partition, self.held.get(each.partition, 0)) for each in some]
+        for partition, token in held:
+            if not token:
+                raise lost_partition(partition)
         words = [word for fact in facts.items() for word in fact]
-        return [self._incarnation, self.serial + 1, len(facts), *words]
+        words += (entry, b"".join(_FENCE.pack(*each) for each in held))
+        if not self.link.cluster:
+            words += (word for each in some if each.removed for word in _mark(each))
+        ledger = [] if self.link.cluster else self._ledgers[:1]
+        head = [self._incarnation, self.serial + 1, len(facts)]
+        return Call(journal_scripts.DECIDE, [*self._own, *ledger], [*head, *words])
 
-    def _appended(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
+    def _decided(self, answer: Sequence[Any], some: Sequence[Append], entry: bytes) -> None:
         """What Redis says of the next change."""
-        if answer[0] == b"serial":
-            raise self._forgotten(int(answer[1]))
-        if answer[0] == b"life":
+        what, number = answer[0], int(answer[1])
+        if what == b"serial":
+            raise self._forgotten(number)
+        if what == b"life":
             raise self._another()
-        if answer[0] == b"barred":
-            raise lost_partition(int(answer[1]))
-        self._check(answer, parts)
+        if what == b"barred":
+            raise lost_partition(number)
         self.serial += 1
+        self._came = number
+        self._logged += some
+        self.log_bytes += len(entry)
+
+    def flush(self) -> dict[int, int]:
+        """Have journals all that the log has: the bytes of those that got something. Raises StoreForgot."""
+        grown: dict[int, int] = {}
+        while self._writing is not None or self._logged:
+            if self._writing is None:
+                packed = [each._replace(changes=compressed(each.changes)) for each in joined(self._logged)]
+                # Tried again as it is: by numbers alone nothing tells which of its changes a piece has.
+                self._writing, self._logged, self.log_bytes = (packed, self._came), [], 0
+            packed, came = self._writing
+            grown |= self._write(packed)
+            self._trim(came)
+            self._writing = None
+        return grown
+
+    def _write(self, some: Sequence[Append], *, latest: bool = False) -> dict[int, int]:
+        """To journals, whose bytes are told. ``latest``: one that lacks what comes before is passed over."""
+        given = {p: (p, _NUMBERS.pack(first, len(changes)), *changes) for p, first, changes, *_ in some if changes}
+        groups = [[p] for p in given] if latest else self._groups(given)
+        places = [[self._ledgers[group[0]], *(self._keys[p].journal for p in group)] for group in groups]
+        words = [[word for p in group for word in given[p]] for group in groups]
+        calls = [Call(journal_scripts.APPEND, *each) for each in zip(places, words, strict=True)]
+        grown: dict[int, int] = {}
+        for group, (lacks, *sizes) in zip(groups, self.link.many(calls), strict=True):
+            if lacks and not latest:
+                raise forgotten(self.link, self.crawl, f"lacks changes of partition {group[lacks - 1]}")
+            grown |= zip(group, sizes, strict=False)
+        return grown
+
+    def _trim(self, came: int) -> None:
+        self.link.call(journal_scripts.TRIM, self._own[:2], self._incarnation, came)
 
     def _another(self) -> LeaseLost:
         return LeaseLost(f"another process goes by the name of worker {self.worker!r}")
-
-    def _finish(self) -> None:
-        """In a cluster, write what is decided and not yet written."""
-        if self._doubtful is not None:
-            serial = int(self.link.call("HGET", [self._own.state], "serial") or 0)
-            if serial < self.serial:
-                raise self._forgotten(serial)
-            if serial > self.serial:  # it was decided; only the answer was lost
-                self.serial, self._decided = serial, self._doubtful
-            self._doubtful = None
-        self._add(self._decided)
-        self._decided = []
-
-    def _add(self, parts: Sequence[_Part], *, latest: bool = False) -> None:
-        """Write what was decided to its partitions, one by one."""
-        calls = [self._append(self._ledgers[part[0]], ["", 0, 0], [part]) for part in parts]
-        for part, answer in zip(parts, self.link.many(calls), strict=True):
-            if not (latest and answer[0] == b"lacks"):
-                self._check(answer, [part])
-
-    def _append(self, first: str, head: Sequence[Any], parts: Sequence[_Part]) -> Call:
-        words = list(head)
-        for partition, token, of_it in parts:
-            words += (partition, token, *of_it)
-        ledger = self._ledgers[parts[0][0] if parts else 0]
-        return Call(journal_scripts.APPEND, [first, ledger, *(self._keys[part[0]].journal for part in parts)], words)
-
-    def _check(self, answer: Sequence[Any], parts: Sequence[_Part]) -> None:
-        if answer[0] == b"lost":
-            raise lost_partition(parts[int(answer[1]) - 1][0])
-        if answer[0] == b"lacks":
-            partition = parts[int(answer[1]) - 1][0]
-            raise forgotten(self.link, self.crawl, f"lacks changes of partition {partition}")
 
     def _forgotten(self, serial: int) -> StoreForgot:
         what = f"knows {serial} of the {self.serial} changes of worker {self.worker!r}"
@@ -360,7 +383,8 @@ class PartitionJournals:
 
     def begun(self, partition: int) -> None:
         """Number 1 of a journal changes nothing: a copy can hold it. May be done again. Raises LeaseLost."""
-        self.append([Append(partition, 1, [zlib.compress(b"")])], {})
+        self.append([Append(partition, 1, [b""])], {})
+        self.flush()
 
     def old_rows(self, partition: int) -> Iterator[Row]:
         """The rows of a partition of which Redis has no copy yet, in a crawl of format 2."""
@@ -378,30 +402,47 @@ class PartitionJournals:
         self.link.many(self._posts(messages))
 
     def _posts(self, messages: Iterable[tuple[int, Posted]]) -> list[Call]:
-        by_partition: dict[int, list[bytes]] = {}
+        names, rows = dict[int, list[bytes]](), dict[int, list[bytes]]()
+        hubs: list[bytes] = []
         for partition, each in messages:
-            head = b"" if partition == LISTENER else _HEAD.pack(each.outbox, each.number, each.after)
-            by_partition.setdefault(partition, []).append(head + each.packed)
-        hubs = by_partition.pop(LISTENER, [])
+            if partition == LISTENER:
+                hubs.append(each.packed)
+                continue
+            name = _NAME.pack(each.outbox, each.number)
+            names.setdefault(partition, []).append(name)
+            rows.setdefault(partition, []).extend((b"%d:%b" % (partition, name), _AFTER.pack(each.after) + each.packed))
         calls: list[Call] = []
         if hubs:  # first: what comes behind a script that the server does not have yet is sent once more
             place = fleet_keys(self.crawl).hubs
             calls += (Call("RPUSH", [place], hubs), Call("LTRIM", [place], [-_MOST_TO_LISTENER, -1]))
-        for group in self._groups(by_partition):
-            counts = [word for p in group for word in (p, len(by_partition[p]))]
-            words = [len(group), *counts, *(each for p in group for each in by_partition[p])]
-            calls.append(Call(journal_scripts.POST, [self._ledgers[group[0]]], words))
+        for group in self._groups(rows):
+            ledger = self._ledgers[group[0]]
+            calls.append(Call("HSET", [ledger], [word for p in group for word in rows[p]]))
+            noted = [word for p in group for word in (b"%d:" % p, b"".join(names[p]))]
+            calls.append(Call(journal_scripts.NOTE, [ledger], noted))
         return calls
 
     def unread(self, partitions: Sequence[int], limit: int) -> dict[int, Inbox]:
         """The oldest messages to partitions."""
         groups = self._groups(partitions)
-        calls = [Call(journal_scripts.UNREAD, [self._ledgers[group[0]]], [limit, *group]) for group in groups]
+        calls = [Call("HMGET", [self._ledgers[group[0]]], [b"%d:" % p for p in group]) for group in groups]
+        known = zip(partitions, chain.from_iterable(self.link.many(calls)), strict=True)
+        waiting = {p: names for p, names in known if names and len(names) > _REMOVED_BYTES}
+        fields: dict[int, list[bytes]] = {}
+        for p, names in waiting.items():
+            end = min(len(names), _REMOVED_BYTES + limit * _NAME.size)
+            starts = range(_REMOVED_BYTES, end, _NAME.size)
+            fields[p] = [b"%d:%b" % (p, names[at : at + _NAME.size]) for at in starts]
+        groups = self._groups(waiting)
+        calls = [Call("HMGET", [self._ledgers[g[0]]], [field for p in g for field in fields[p]]) for g in groups]
+        rows = chain.from_iterable(self.link.many(calls))
         found: dict[int, Inbox] = {}
-        for answer in self.link.many(calls):
-            for partition, removed, rows in zip(answer[::3], answer[1::3], answer[2::3], strict=True):
-                messages = [_message(row, removed + at) for at, row in enumerate(rows)]
-                found[int(partition)] = Inbox(removed, messages)
+        for p, names in waiting.items():
+            there = list(zip(fields[p], islice(rows, len(fields[p])), strict=True))
+            # What is missing was removed just now.
+            messages = [_message(field, row) for field, row in takewhile(itemgetter(1), there)]
+            if messages:
+                found[p] = Inbox(int.from_bytes(names[:_REMOVED_BYTES], "big"), messages)
         return found
 
     def _groups(self, partitions: Iterable[int]) -> list[list[int]]:
@@ -411,10 +452,13 @@ class PartitionJournals:
 
     def read_up_to(self, boxes: Sequence[tuple[int, bytes]]) -> list[int]:
         """For each partition and outbox the number of the last message that took effect, durably."""
-        return [int(answer or 0) for answer in self.link.many(self._reads(boxes))]
+        return [int(each or 0) for answer in self.link.many(self._reads(boxes)) for each in answer]
 
     def _reads(self, boxes: Sequence[tuple[int, bytes]]) -> list[Call]:
-        return [Call("HGET", [self._ledgers[p]], [b"%d=%b" % (p, outbox)]) for p, outbox in boxes]
+        fields = [b"%d=%b" % box for box in boxes]
+        if self.link.cluster:
+            return [Call("HMGET", [self._ledgers[p]], [field]) for (p, _), field in zip(boxes, fields, strict=True)]
+        return [Call("HMGET", self._ledgers[:1], fields)] if fields else []
 
     def name_outboxes(self, outboxes: Collection[bytes], worker: str = "") -> None:
         """Of a worker, by default this one, messages of these may come from now on, and of no others."""
@@ -463,33 +507,14 @@ class PartitionJournals:
         self.link.close()
 
 
-class Append(NamedTuple):
-    """What a partition's journal gets."""
-
-    partition: int
-    first: int  # number of the first change
-    changes: Sequence[bytes]
-    removed: int = 0  # messages that may go from the inbox, counted from the crawl's beginning
-    marks: Sequence[tuple[bytes, int]] = ()  # outbox, and number of its last message that took effect
-
-    def words(self) -> list[bytes]:
-        """As the script takes it."""
-        words = [_NUMBERS.pack(self.first, self.removed, len(self.marks), len(self.changes))]
-        words += [word for outbox, number in self.marks for word in (outbox, b"%d" % number)]
-        return [*words, *self.changes]
+def _mark(each: Append) -> list[Any]:
+    """What it says of messages, as the scripts take it."""
+    words = [word for outbox, number in each.marks for word in (b"%d=%b" % (each.partition, outbox), number)]
+    return [b"%d:" % each.partition, _NUMBERS.pack(each.removed, len(each.marks)), *words]
 
 
-_Part = tuple[int, int, Sequence[bytes]]  # partition, token of its holder, words of an Append
-
-
-def _keys_of_worker(crawl: str, worker: str) -> WorkerKeys:
-    """As the scripts need them; what workers of format 2 have decided has other keys."""
-    state = worker_keys(crawl, worker).state
-    return WorkerKeys(state, *(f"{state}.{kind}" for kind in ("decided", "left", "fenced")))
-
-
-# Of an Append: number of the first change, messages removed, marks, changes.
-_NUMBERS = Struct(">qqqq")
+_NUMBERS = Struct(">qq")
+_FENCE = Struct(">qq")  # partition, token
 _HEAD_OF_LEDGER = Struct(">qqq")
 
 
@@ -498,15 +523,17 @@ def unpack_head(head: bytes | None) -> tuple[int, int, int]:
     return _HEAD_OF_LEDGER.unpack(head) if head else (0, 0, 0)
 
 
-# Outbox, number, number of the one before.
-_HEAD = Struct(">16sQQ")
+# The name of a message is outbox and number; before what it says stands the number of the one before.
+_NAME, _AFTER = Struct(">16sQ"), Struct(">Q")
+_REMOVED_BYTES = 8
 
 
-def _message(row: bytes, place: int) -> Posted:
-    if (old := format_two.message(row, place)) is not None:
-        return Posted(*old)
-    outbox, number, after = _HEAD.unpack_from(row)
-    return Posted(outbox, number, row[_HEAD.size :], after)
+def _message(field: bytes, row: bytes) -> Posted:
+    outbox, number = _NAME.unpack(field[-_NAME.size :])
+    if format_two.is_message(row):
+        return Posted(outbox, number, row)
+    (after,) = _AFTER.unpack_from(row)
+    return Posted(outbox, number, row[_AFTER.size :], after)
 
 
 def _agreed_partitions(link: RedisLink, crawl: str, partitions: int, *, copying: bool) -> int:

@@ -98,8 +98,9 @@ def ledger_key(crawl: str, number: int, *, cluster: bool) -> str:
     """The hash with what commits change of partition ``number``, P: on a single server it is that of all partitions.
 
     P -> token of its holder (below 0: it was given back), number of the last change, bytes of the journal;
-    P: -> number of the last message that came, and of the last that was removed; P:N -> message N (8 bytes each);
-    P=OUTBOX -> number of its last message that took effect, in digits. To read and write digits costs a script most.
+    P: -> how many messages were ever removed (8 bytes), then the names of those that are there, the oldest first:
+    outbox and number (16 and 8); P:NAME -> message; P=OUTBOX -> number of its last message that took effect, in digits.
+    What passes through a script costs Redis most: messages do not.
     """
     return f"{{{crawl}.{number if cluster else 'fleet'}}}:ledger"
 

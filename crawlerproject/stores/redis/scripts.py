@@ -52,8 +52,7 @@ end
 """
 """What a ledger says of a partition (``keys.ledger_key``)."""
 
-# KEYS lease, behind, ledger; ARGV worker, lease ms, whether nothing that was decided can be unwritten ('1' or '0'),
-# partition.
+# KEYS lease, behind, ledger; ARGV worker, lease ms, partition.
 # -> 0, holder, ms left | token, unsure, what is OF_LEASE, number of the last change, bytes of the journal, then of
 # holders that did not let go in good order: token, worker ...
 ACQUIRE = script(
@@ -68,8 +67,8 @@ end
 if held then redis.call('HSET', KEYS[2], h[3], h[1]) end
 local token = redis.call('HINCRBY', KEYS[1], 'token', 1)
 redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'until', now + tonumber(ARGV[2]))
-local _, journal, bytes = head(KEYS[3], ARGV[4])
-set_head(KEYS[3], ARGV[4], token, journal, bytes)
+local _, journal, bytes = head(KEYS[3], ARGV[3])
+set_head(KEYS[3], ARGV[3], token, journal, bytes)
 local behind = redis.call('HGETALL', KEYS[2])
 -- Until now (store time, ms) a holder that did not let go in good order may have asked without a trace.
 if #behind > 0 then redis.call('HSET', KEYS[1], 'unsure', now) end
@@ -80,7 +79,6 @@ local found = {token}
 for n = 1, #f do found[n + 1] = f[n] or '' end
 found[#found + 1], found[#found + 2] = journal, bytes
 for _, value in ipairs(behind) do found[#found + 1] = value end
-if ARGV[3] == '1' then redis.call('DEL', KEYS[2]) end
 return found
 """
 )
@@ -112,63 +110,13 @@ return 1
 """
 )
 
-# KEYS lease, behind; ARGV worker, token, token of a predecessor whose last batch is settled.
+# KEYS lease, behind; ARGV worker, token, token of a predecessor of whom all that was decided is in the journal.
 SETTLE = script(
     """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
 if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
 redis.call('HDEL', KEYS[2], ARGV[3])
 return 1
-"""
-)
-
-# KEYS fenced, batch, left (a predecessor's); ARGV partition, token. -> part of its last batch or ''
-FENCE = script(
-    """
-local b = redis.call('HGET', KEYS[1], ARGV[1])
-if not b or tonumber(b) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
-local part, left = redis.call('HGET', KEYS[2], ARGV[1]), redis.call('HGET', KEYS[3], ARGV[1])
-return part or (left and string.sub(left, string.find(left, ':', 1, true) + 1)) or ''
-"""
-)
-
-# From here on another incarnation under this name is refused. What the last one decided and may not have written is put
-# aside for the worker that takes the partition: the next batch takes its place.
-# KEYS state, batch, left; ARGV incarnation. -> serial of the last batch
-BEGIN = script(
-    """
-local serial = redis.call('HGET', KEYS[1], 'serial') or '0'
-local beat = redis.call('HGETALL', KEYS[2])
-for i = 1, #beat, 2 do redis.call('HSET', KEYS[3], beat[i], serial .. ':' .. beat[i + 1]) end
-redis.call('DEL', KEYS[2])
-redis.call('HSET', KEYS[1], 'life', ARGV[1])
-return redis.call('HGET', KEYS[1], 'serial') or '0'
-"""
-)
-
-# In a Redis Cluster a batch is decided here, as one change: the worker's facts (the archive's length) and what each
-# partition will get, which is then written to each, by the worker or by whichever takes the partition over.
-# KEYS state, batch, fenced; ARGV incarnation, serial, number of facts, (name, value)*, (partition, token, part)*
-# -> ok | life | serial N (not the one before; 0: nothing is known of the worker) | barred PARTITION
-JOURNAL = script(
-    """
-local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
-if not s[1] then return {'serial', '0'} end
-if s[1] ~= ARGV[1] then return {'life'} end
-local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
-if last == serial then return {'ok'} end
-if last ~= serial - 1 then return {'serial', tostring(last)} end
-local first = 4 + 2 * tonumber(ARGV[3])
-for i = first, #ARGV, 3 do
-  local b = redis.call('HGET', KEYS[3], ARGV[i])
-  if b and tonumber(b) >= tonumber(ARGV[i + 1]) then return {'barred', ARGV[i]} end
-end
--- A full server refuses a script's first write or none: it must be one that takes room.
-redis.call('HSET', KEYS[1], 'serial', ARGV[2])
-redis.call('DEL', KEYS[2])
-for i = first, #ARGV, 3 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2]) end
-for i = 4, first - 1, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
-return {'ok'}
 """
 )
 

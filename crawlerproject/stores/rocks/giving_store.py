@@ -34,13 +34,9 @@ from crawlerproject.stores.protocols import (
     Posted,
     host_of_fact,
 )
-from crawlerproject.stores.redis.journals import (
-    LISTENER,
-    Append,
-    Mail,
-    PartitionJournals,
-)
+from crawlerproject.stores.redis.journals import LISTENER, Mail, PartitionJournals
 from crawlerproject.stores.redis.rejoining import Mark
+from crawlerproject.stores.redis.worker_log import Append
 from crawlerproject.stores.rocks import partition_rows
 from crawlerproject.stores.rocks.partition_rows import MARK_FACT, ROWS_AT_A_TIME
 from crawlerproject.stores.rocks.rocks_queues import Put
@@ -63,6 +59,8 @@ _HOSTS = 100_000
 _MOST_LETTERS = 20
 # Given to Redis in one call.
 _MOST_BYTES = 1 << 20
+# What the log of a worker has when it goes into journals: some twenty commits; a tenth of a MB for each worker (ours).
+_LOG_BYTES = 1 << 18
 # Of messages to a partition, in Redis and not read. More wait here: an inbox whose holder is away stays small (ours).
 _WINDOW_BYTES = 1 << 20
 # Messages that were posted, after which Redis is asked which were read; sooner when there is nothing else to do.
@@ -78,7 +76,7 @@ class GivingStore(RocksStore):
         """``rejoins``: Redis has lost what it knew, so what is here counts."""
         super().__init__(folder)
         self.journals = journals
-        self._rejoins = rejoins
+        self.rejoins = rejoins  # and Redis has not been given the facts again
         self._sending = Lock()
         self._changing = Lock()  # what a change leaves in the tables and in the fields below is seen whole
         self._with_row: LruCache[str, int] = LruCache(_HOSTS)  # with the token of their partition
@@ -112,8 +110,8 @@ class GivingStore(RocksStore):
         own = {name for name in known if name in _OWN_FACTS or name.startswith(MARK_FACT)}
         batch.delete(row_codec.FACTS, DUE_FACT.encode())
         # A process that rejoined may have been killed before it had given Redis anything.
-        self._rejoins = self._rejoins or known.get(_REJOINS) == crawl_id
-        if self._rejoins:
+        self.rejoins = self.rejoins or known.get(_REJOINS) == crawl_id
+        if self.rejoins:
             batch.put(row_codec.FACTS, _REJOINS.encode(), crawl_id)
             self._facts = {name: packed for name, packed in known.items() if name not in own}
         else:
@@ -246,6 +244,12 @@ class GivingStore(RocksStore):
                 self._outboxes.wrote()
             super().sync()
             self._give(numbers, read, facts, payloads, self._mail())
+            if self.journals.log_bytes >= _LOG_BYTES:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Have journals what the log has."""
+        self._grown |= {p: size for p, size in self.journals.flush().items() if p in self._grown}
 
     def _mail(self) -> list[tuple[int, Posted]]:
         """Messages that are durable here; what is too much for one go is in inboxes by then."""
@@ -306,8 +310,8 @@ class GivingStore(RocksStore):
             return
         known = self.journals.commit(waiting, facts, mail)
         self._are_posted(messages)
-        if self._rejoins and (waiting or facts):
-            self._rejoins = False
+        if self.rejoins and (waiting or facts):
+            self.rejoins = False
             batch.delete(row_codec.FACTS, _REJOINS.encode())
         if ARCHIVE_FACT in facts:
             batch.put(row_codec.FACTS, GIVEN_ARCHIVE_FACT.encode(), facts[ARCHIVE_FACT])
@@ -315,7 +319,6 @@ class GivingStore(RocksStore):
             self._tried.pop(each.partition, None)
             self._sent[each.partition] = each.first + len(each.changes) - 1
             del self._unsent[each.partition][: len(each.changes)]
-            self._grown[each.partition] += sum(map(len, each.changes))
             batch.put(row_codec.FACTS, *self._mark(each.partition, self._sent[each.partition]))
         self._forget_read(batch, dict(zip(boxes, known, strict=True)))
         with self._changing:

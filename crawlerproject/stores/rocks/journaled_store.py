@@ -86,8 +86,8 @@ class JournaledStore(GivingStore):
         self, partitions: Sequence[int], lease_ms: int, most_seconds: float, *, latest: bool
     ) -> dict[int, tuple[Granted, list[str]] | TargetError]:
         began, taken = since_boot(), dict[int, tuple[Granted, list[str]] | TargetError]()
-        acquired = self.journals.acquire_some(partitions, lease_ms, latest=latest)
         with self._sending:
+            acquired = self.journals.acquire_some(partitions, lease_ms, latest=latest)
             loaded: dict[int, int] = {}  # number of the last change
             anew: dict[int, int] = {}  # bytes of a copy that Redis was given
             for partition, each in acquired.items():
@@ -124,8 +124,8 @@ class JournaledStore(GivingStore):
                     self._grown[partition] = 0 if partition in anew else each.bytes
                     made = CopySize(anew.get(partition, 0), there=self.journals.copies.to_place)
                     self._copied[partition] = made if partition in anew else each.size
-        if len(loaded) < len(acquired):
-            self.journals.release([partition for partition in acquired if partition not in loaded])
+            if len(loaded) < len(acquired):
+                self.journals.release([partition for partition in acquired if partition not in loaded])
         return taken
 
     def _load(self, partition: int, taken: Taken, lease_ms: int, *, latest: bool) -> tuple[int, bool]:
@@ -195,7 +195,9 @@ class JournaledStore(GivingStore):
         """
         while any(self._numbers[p] > self._sent[p] or p in self._due_marks for p in partitions):
             self.sync()
-        self.journals.release(partitions)
+        with self._sending:
+            self._flush()
+            self.journals.release(partitions)
         self._forget(partitions)
 
     def _forget(self, partitions: Sequence[int]) -> None:
@@ -234,12 +236,17 @@ class JournaledStore(GivingStore):
             grown = dict(self._grown)
             too_much = {each: self._copied[each].wanted(grown[each], least, to_place=to_place) for each in grown}
             partition = max(too_much, key=too_much.__getitem__, default=-1)
-            if partition < 0 or too_much[partition][0] <= 0 or (number := self._sent.get(partition)) is None:
+            if partition < 0 or too_much[partition][0] <= 0:
                 return False
+            with self._sending:
+                self._flush()  # a copy takes the place of changes in a journal
+                if (number := self._sent.get(partition)) is None:
+                    return False
+                size = self._grown[partition]
             whole = too_much[partition][1]
             try:
                 if whole:
-                    self._copy_whole(partition, number, grown[partition])
+                    self._copy_whole(partition, number, size)
                 else:
                     self._extend(partition, number)
             except TargetError as error:

@@ -22,7 +22,7 @@ from crawlerproject.stores.redis import copies
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.copies import CopySize
 from crawlerproject.stores.redis.copy_place import CopyPlace
-from crawlerproject.stores.rocks import journaled_store
+from crawlerproject.stores.rocks import giving_store, journaled_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.stores.conformance import row
 from tests.stores.journaled_crawls import LEASE_MS, end_lease, host_in, opened
@@ -71,6 +71,7 @@ def live(redis: str, folder: Path, place: str, steps: Steps, *, whole: bool) -> 
     CopySize.wanted = lambda self, grown, *_, **__: (grown, whole or not self.there)  # type: ignore[method-assign]
     copies._KEPT_MS = 0
     journaled_store._LEAST_COPIED_BYTES = 0
+    giving_store._LOG_BYTES = 0
     shutil.rmtree(folder / "one", ignore_errors=True)
     with closing(opened(folder, redis, "one", CRAWL, place_url=place)) as store:
         end_lease(store, 0)

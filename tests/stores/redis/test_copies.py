@@ -20,7 +20,7 @@ from crawlerproject.stores.redis.copies import CopySize, copy_key
 from crawlerproject.stores.redis.copy_place import CopyDamaged, CopyPlace, copies_url, placed
 from crawlerproject.stores.redis.journal_view import crawl_in_redis
 from crawlerproject.stores.redis.keys import ledger_key, partition_keys
-from crawlerproject.stores.rocks import journaled_store
+from crawlerproject.stores.rocks import giving_store, journaled_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.stores.conformance import row
 from tests.stores.journaled_crawls import LEASE_MS, end_lease, host_in, opened, rows_here, rows_in_redis, take
@@ -43,6 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that copies go to; a journal that has anything is copied."""
     monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 0)
+    monkeypatch.setattr(giving_store, "_LOG_BYTES", 0)
     return tmp_path / "place"
 
 
@@ -225,7 +226,7 @@ def test_the_place_may_come_and_go(store: JournaledStore, server: RedisServer, t
     """Copies are where Redis says; the next one goes to where ARCHIVE_URL is then."""
     with closing(rival_of(store, server, tmp_path)) as rival:
         take(rival, 0)
-        rival._grown[0] = 1 << 20  # as if that much had been changed
+        rival._copied[0] = CopySize(there=True)  # as if there were less in it
         give(rival, 1)
         assert named(rival) == []
         assert rows_in_redis(rival, 0) == rows_here(rival, 0)

@@ -16,7 +16,6 @@ from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import Changes, Posted
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.format_two import OUTBOX
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys, partition_keys, worker_keys
 from crawlerproject.stores.redis.membership import RedisFleet, Report
@@ -105,7 +104,7 @@ def test_workers_take_it_over(tmp_path: Path, link: RedisLink, server: RedisServ
         first.journals.post([(0, Posted(b"o" * 16, 7, b'["today"]'))])
         inboxes = first.unread([0, 1], 10)
         assert [each[1:3] for each in inboxes[0].messages] == [(1, b'["first"]'), (2, b'["second"]'), (7, b'["today"]')]
-        assert inboxes[1].messages == [Posted(OUTBOX, 1, b'["third"]')]
+        assert inboxes[1].messages == [Posted(bytes(16), 1, b'["third"]')]
         for partition in range(2):
             first.give_back(partition)
     with closing(opened(tmp_path / "two", RedisLink(server.url), "w2")) as second:

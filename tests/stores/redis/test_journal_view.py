@@ -90,13 +90,29 @@ def read_meanwhile(view: JournalView, monkeypatch: pytest.MonkeyPatch, between: 
     monkeypatch.setattr(view, "_kept", learnt)
 
 
+def test_what_comes_from_a_log_into_a_journal_meanwhile_is_read(
+    store: JournaledStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the view has looked into the one or the other."""
+    in_logs = JournalView._in_logs
+
+    def after_a_flush(view: JournalView, partition: int, last: int) -> Iterator[bytes]:
+        store._flush()
+        return in_logs(view, partition, last)
+
+    monkeypatch.setattr(JournalView, "_in_logs", after_a_flush)
+    with view_of(store) as view:
+        assert sorted(page.url for _, page in view.pages()) == [done(host).url for host in HOSTS]
+
+
 @pytest.mark.parametrize("copied", [False, True])
 def test_it_answers_as_the_workers_frontier_does(
     store: JournaledStore, copied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By journals alone, and by copies and what was changed since; what Redis has not been given is not seen."""
+    """By a log alone, and by journals, copies and what was changed since; what Redis has not been given is not seen."""
     if copied:
         monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 0)
+        store._flush()
         store.copy_some()
         assert copies(store) > 0
     store.apply(Changes(removed=[row("b.test", 1)], queued=[row("a.test", 50)], hosts=[("c.test", b"later")]))
@@ -120,6 +136,7 @@ def test_it_answers_as_the_workers_frontier_does(
 def test_a_question_about_a_host_reads_its_partition_alone(store: JournaledStore) -> None:
     """The others' need not be there."""
     crawl, link = store.journals.crawl, store.journals.link
+    store._flush()
     link.call("DEL", [partition_keys(crawl, partition_of("a.test", PARTITIONS)).journal])
 
     with view_of(store) as view:
@@ -134,11 +151,13 @@ def test_a_partition_that_is_copied_while_it_is_read_is_read_again(
 ) -> None:
     """The journal was cut then, and the copy of before is gone."""
     monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 0)
+    store._flush()
     store.copy_some()
 
     def copy_again() -> None:
         store.apply(Changes(removed=[row("a.test", 0)], queued=[row("a.test", 50)]))
         store.sync()
+        store._flush()
         before = copies(store)
         store.copy_some()
         assert copies(store) > before

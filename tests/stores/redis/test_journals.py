@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
@@ -16,9 +17,10 @@ from crawlerproject.stores.protocols import Posted
 from crawlerproject.stores.redis import journals as journals_of_redis
 from crawlerproject.stores.redis.connection import Call
 from crawlerproject.stores.redis.copies import copy_key
-from crawlerproject.stores.redis.journals import LISTENER, Append, Mail, PartitionJournals
+from crawlerproject.stores.redis.journals import LISTENER, Mail, PartitionJournals
 from crawlerproject.stores.redis.keys import FORGOT, fleet_keys, worker_keys
-from tests.stores.journaled_crawls import LEASE_MS, PARTITIONS, journals, keys_of
+from crawlerproject.stores.redis.worker_log import Append, log_keys
+from tests.stores.journaled_crawls import LEASE_MS, PARTITIONS, changes_in_redis, journals, keys_of
 from tests.stores.redis_servers import RedisServer
 
 MINE = Append(0, 1, [b"first", b"second"])
@@ -56,9 +58,13 @@ def end_lease(mine: PartitionJournals, partition: int) -> None:
 
 
 def journal(mine: PartitionJournals, partition: int) -> list[bytes]:
-    """All of it."""
-    found: list[bytes] = mine.link.call("LRANGE", [mine._keys[partition].journal], 0, -1)
-    return found
+    """All of it, with what logs have for it."""
+    return changes_in_redis(mine, partition)
+
+
+def unpacked(change: bytes) -> bytes:
+    """What it was before it was packed into a journal."""
+    return zlib.decompress(change) if change.startswith(b"\x78") else change
 
 
 def failing(mine: PartitionJournals, monkeypatch: pytest.MonkeyPatch, *, after: int, before: bool = False) -> None:
@@ -93,17 +99,20 @@ def test_each_change_is_added_once(mine: PartitionJournals) -> None:
 def test_a_change_that_lacks_one_before_it_is_refused(mine: PartitionJournals) -> None:
     """Redis has lost that one: all workers stop."""
     mine.append([MINE], {})
+    mine.flush()
+    mine.append([Append(0, 4, [b"fourth"])], {})
     with pytest.raises(StoreForgot, match="partition 0"):
-        mine.append([Append(0, 4, [b"fourth"])], {})
-    assert journal(mine, 0) == [b"first", b"second"]
+        mine.flush()
+    assert mine.link.call("LLEN", [mine._keys[0].journal]) == 2
     assert mine.link.call("HGET", [fleet_keys(mine.crawl).facts], FORGOT)
 
 
 def test_a_lease_that_redis_has_lost_is_no_other_workers(mine: PartitionJournals) -> None:
     """The server of one partition came back empty."""
     mine.link.call("HDEL", [mine._ledgers[0]], 0)
+    mine.append([MINE], {})
     with pytest.raises(StoreForgot):
-        mine.append([MINE], {})
+        mine.flush()
 
 
 def test_a_worker_that_redis_does_not_know_has_been_forgotten(mine: PartitionJournals) -> None:
@@ -147,20 +156,71 @@ def test_a_lost_answer_changes_nothing(
     mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch, *, before: bool
 ) -> None:
     """Wherever in the change it is lost: given again, with more, all of it is there once."""
-    each = mine.link.cluster + 1
-    for after in range(each + 1):
-        first = 2 * after + 1
+    for first in (1, 3):
         given = [Append(p, first, [b"%d" % first]) for p in range(PARTITIONS)]
-        if after < each:
-            with monkeypatch.context() as patch:
-                failing(mine, patch, after=after, before=before)
-                with pytest.raises(StorageError):
-                    mine.append(given, {"warc": b"%d" % first})
+        with monkeypatch.context() as patch:
+            failing(mine, patch, after=0, before=before)
+            with pytest.raises(StorageError):
+                mine.append(given, {"warc": b"%d" % first})
         more = [each._replace(changes=[*each.changes, b"more"]) for each in given]
         mine.append(more, {"warc": b"%d" % (first + 1)})
         for partition in range(PARTITIONS):
             assert journal(mine, partition)[first - 1 :] == [b"%d" % first, b"more"]
         assert mine.facts() == {"warc": b"%d" % (first + 1)}
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_what_a_log_has_is_written_once(
+    mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch, *, before: bool
+) -> None:
+    """Wherever an answer is lost as it goes into the journals, though more comes before it is tried again."""
+    numbers = range(1, 10, 3)
+    for after, first in enumerate(numbers):  # nothing is lost of the last
+        mine.append([Append(p, first, [b"%d" % first]) for p in range(PARTITIONS)], {})
+        with monkeypatch.context() as patch:
+            if after < 2:
+                failing(mine, patch, after=after, before=before)
+                with pytest.raises(StorageError):
+                    mine.flush()
+        mine.append([Append(p, first + 1, [b"a", b"b"]) for p in range(PARTITIONS)], {})
+        mine.flush()
+        assert mine.link.call("LLEN", [log_keys(mine.crawl, "one").log]) == 0
+    for partition in range(PARTITIONS):
+        each = [unpacked(change) for change in journal(mine, partition)]
+        assert len(each) == 9
+        assert b"".join(each) == b"1ab4ab7ab"
+        end_lease(mine, partition)
+        taken = rival.acquire(partition, LEASE_MS)
+        assert taken is not None
+        assert (taken.journal, taken.bytes) == (9, sum(map(len, journal(mine, partition))))
+
+
+def test_what_another_has_written_of_a_log_is_not_written_again(
+    mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the worker that took the partition, or by the next process; nor by one that holds it anew."""
+    mine.append([Append(0, 1, [b"1"]), Append(1, 1, [b"x"])], {})
+    end_lease(mine, 0)
+    assert rival.acquire(0, LEASE_MS)
+    rival.append([Append(0, 2, [b"2"])], {})
+    mine.flush()
+    rival.release([0])
+    assert mine.acquire(0, LEASE_MS)
+    mine.append([Append(0, 3, [b"3"])], {})
+    assert mine.acquire(0, LEASE_MS)  # as after an answer that was lost
+    mine.append([Append(0, 4, [b"4"])], {})
+    assert [unpacked(each) for each in journal(mine, 0)] == [b"1", b"2", b"3", b"4"]
+    with closing(journals(mine.link.place, "one", mine.crawl)) as later:
+        mine._came += 1
+        with pytest.raises(LeaseLost):
+            mine.append([], {"late": b"1"})
+        assert later.acquire(0, LEASE_MS)
+        later.append([Append(0, 5, [b"5"])], {})
+        mine.flush()  # a process that was away: it takes nothing from the log of the next
+        assert [unpacked(each) for each in journal(mine, 0)] == [b"1", b"2", b"3", b"4", b"5"]
+        later.flush()
+        assert [unpacked(each) for each in journal(mine, 0)] == [b"1", b"2", b"3", b"4", b"5"]
+        assert [unpacked(each) for each in journal(mine, 1)] == [b"x"]
 
 
 def test_what_was_decided_is_added_by_the_next_holder(
@@ -192,14 +252,14 @@ def test_what_was_decided_about_a_partition_that_was_lost_is_passed_over(
 ) -> None:
     """After a loss its rows come from a worker that has them; else such a gap is a loss."""
     mine.append([MINE], {})
+    mine.flush()
     failing(mine, monkeypatch, after=0)
     with pytest.raises(StorageError):
         mine.append([Append(0, 3, [b"third"])], {})
     mine.link.call("HSET", [mine._ledgers[0]], 0, mine.held[0].to_bytes(8, "big") + bytes(16))
     end_lease(mine, 0)
-    if mine.link.cluster:
-        with pytest.raises(StoreForgot):
-            rival.acquire(0, LEASE_MS)
+    with pytest.raises(StoreForgot):
+        rival.acquire(0, LEASE_MS)
     assert rival.acquire(0, LEASE_MS, latest=True) is not None
     assert rival.copies.opened_anew(0, 4, iter([b"rows"]), [(OUTBOX, 7)]) == 4
     assert rival.read_up_to([(0, OUTBOX)]) == [7]
@@ -217,14 +277,16 @@ def copy(mine: PartitionJournals, number: int, *parts: bytes, whole: Callable[[]
 
 def test_a_copy_takes_the_place_of_the_changes_that_it_holds(mine: PartitionJournals, rival: PartitionJournals) -> None:
     """Those that came while it was made stay; so do the keys of one copy, and of no other."""
-    mine.append([Append(0, 1, [b"1", b"2", b"3"])], {})
+    for some in (Append(0, 1, [b"1", b"2"]), Append(0, 3, [b"3"])):
+        mine.append([some], {})
+        mine.flush()
     assert copy(mine, 2, b"to 2", b"more", whole=lambda: mine.append([Append(0, 4, [b"4"])], {})) == 8
     assert copy(mine, 2, b"again") == 0
     end_lease(mine, 0)
     taken = rival.acquire(0, LEASE_MS)
     assert taken is not None
     assert (taken.journal, taken.copy, taken.size.bytes) == (4, 2, 8)
-    assert list(rival.copies.stored(0, taken)) == [b"to 2", b"more", b"3", b"4"]
+    assert [unpacked(each) for each in rival.copies.stored(0, taken)] == [b"to 2", b"more", b"3", b"4"]
     assert copy(rival, 4, b"to 4") == 4
     assert journal(mine, 0) == []
     assert mine.link.call("EXISTS", ["{" + f"{mine.crawl}.0" + "}:copy.2"]) == 0
@@ -258,11 +320,13 @@ def test_a_copy_that_was_never_whole_does_not_count(mine: PartitionJournals, riv
 
 def test_a_part_that_redis_has_lost_is_missed(mine: PartitionJournals) -> None:
     """Of a copy, or of a journal."""
-    mine.append([Append(0, 1, [b"1", b"2"])], {})
+    for some in (Append(0, 1, [b"1"]), Append(0, 2, [b"2"])):
+        mine.append([some], {})
+        mine.flush()
     copy(mine, 1, b"copy")
     taken = mine.acquire(0, LEASE_MS)
     assert taken is not None
-    assert list(mine.copies.stored(0, taken)) == [b"copy", b"2"]
+    assert [unpacked(each) for each in mine.copies.stored(0, taken)] == [b"copy", b"2"]
     for key in (mine._keys[0].journal, copy_key(mine.crawl, 0, 1)):
         mine.link.call("DEL", [key])
         with pytest.raises(StoreForgot):

@@ -21,6 +21,7 @@ from crawlerproject.stores.redis.forgetting import forgotten
 from crawlerproject.stores.redis.journals import LISTENER, PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.rejoining import Rejoining
+from crawlerproject.stores.redis.worker_log import log_keys
 from crawlerproject.stores.rocks import giving_store, journaled_store, partition_rows, rocks_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from crawlerproject.stores.rocks.row_packing import Row
@@ -422,6 +423,7 @@ def test_how_far_an_outbox_was_read_is_forgotten_once_it_has_no_messages(
 ) -> None:
     """When its worker has another one, and the inbox has nothing of it; of one that has messages it is kept."""
     monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 0)
+    monkeypatch.setattr(giving_store, "_LOG_BYTES", 0)
     store.give_back(0)
     take(rival, 0)
 
@@ -556,6 +558,7 @@ def test_a_copy_made_while_it_changes_is_taken_over(
 ) -> None:
     """What the copy has too early is in the journal before it counts; another time there is nothing to copy."""
     monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 0)
+    monkeypatch.setattr(giving_store, "_LOG_BYTES", 0)
     monkeypatch.setattr(partition_rows, "ROWS_AT_A_TIME", 2)
     for partition in (1, 2, 3):
         store.give_back(partition)
@@ -587,6 +590,7 @@ def test_a_copy_does_not_count_what_redis_was_not_given(
 ) -> None:
     """A worker that dies just then has archived nothing that is known as done and lost."""
     monkeypatch.setattr(journaled_store, "_LEAST_COPIED_BYTES", 0)
+    monkeypatch.setattr(giving_store, "_LOG_BYTES", 0)
     store.apply(filled())
     store.sync()
     store.apply(filled(1))
@@ -601,9 +605,10 @@ def test_a_copy_does_not_count_what_redis_was_not_given(
 
 
 def test_redis_that_came_back_without_the_last_changes_has_forgotten(
-    store: JournaledStore, server: RedisServer, tmp_path: Path
+    store: JournaledStore, server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is cut back to what it knows: at the next change, or at the next start."""
+    """Nothing is cut back to what it knows: at the next change, at the next start, or as a partition is taken."""
+    monkeypatch.setattr(giving_store, "_LOG_BYTES", 0)
     store.apply(filled())
     store.sync()
     facts = fleet_keys(store.journals.crawl).facts
@@ -613,9 +618,14 @@ def test_redis_that_came_back_without_the_last_changes_has_forgotten(
     store.apply(filled(1))
     with pytest.raises(StoreForgot):
         store.sync()
-    store.journals.link.call("HDEL", [facts], "forgot")
+    with pytest.raises(StoreForgot):
+        again(store, server, tmp_path)
+    link = RedisLink(server.url)
+    link.call("DEL", [log_keys(store.journals.crawl, "one").log])
+    link.call("HDEL", [facts], "forgot")
     with closing(again(store, server, tmp_path)) as later, pytest.raises(StoreForgot):
         take(later, 0)
+    link.close()
 
 
 def test_a_full_disk_is_mended_once_no_thread_reads_it(store: JournaledStore, monkeypatch: pytest.MonkeyPatch) -> None:
