@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from crawlerproject.rules.url.urls import url_in_header
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Headers
@@ -83,6 +85,12 @@ def header(headers: Headers, name: bytes) -> str:
     """
     values = dict.get(headers, name)
     return values[-1].decode("latin-1") if values else ""
+
+
+def location(headers: Headers) -> str:
+    """Where a redirect leads, as it is written there; "" where it leads nowhere."""
+    values = dict.get(headers, b"Location")
+    return url_in_header(values[-1]) if values else ""
 
 
 def _no_owner() -> None:

@@ -20,7 +20,7 @@ from crawlerproject.guard.guard import Refused
 from crawlerproject.items import LeaseResult, RenderFailed
 from crawlerproject.reading.outcomes import result_of
 from crawlerproject.reasons import Reason
-from crawlerproject.request_meta import META_KEY, REDIRECTS, LeasedExchange, header, lease_in, leased
+from crawlerproject.request_meta import META_KEY, REDIRECTS, LeasedExchange, lease_in, leased, location
 from crawlerproject.rules.url.urls import Base
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class SubrequestAnswers:
         else:
             result = result_of(lease, response, wire)
             if response.status in REDIRECTS:
-                target = Base(lease.row.url).join(header(response.headers, b"Location"))
+                target = Base(lease.row.url).join(location(response.headers))
                 result.location = target.url if target is not None else ""
             _tell(lease, response)
         await self._spider.complete(result)

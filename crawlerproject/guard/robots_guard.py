@@ -21,6 +21,7 @@ from crawlerproject.config.values import documents_asked, obeyed_for
 from crawlerproject.frontier.robots_cache import RobotsCache
 from crawlerproject.guard.guard import refused
 from crawlerproject.reasons import Reason
+from crawlerproject.request_meta import REDIRECTS, location
 from crawlerproject.rules.consent.verdict import Source
 from crawlerproject.rules.robots.policy import (
     MAX_REDIRECTS,
@@ -48,7 +49,6 @@ _READ_AT_ONCE_BYTES = 32_768
 # Header fields that a robots.txt has of the request for which it is asked for. Scrapy's HttpProxyMiddleware puts
 # a proxy's password into the second.
 _OF_ASKER = ("User-Agent", "Proxy-Authorization")
-_REDIRECTS = {301, 302, 303, 307, 308}
 
 Download = Callable[[Request], Awaitable["Response"]]
 
@@ -226,8 +226,8 @@ class RobotsGuard:
                 response = await download(Request(url, NO_CALLBACK, headers=headers, meta=meta))
             except Exception as error:  # whatever failed, the rules are unknown, and unknown means no
                 return _Answer(None, why=str(error), error=error.with_traceback(None))
-            location = response.headers.get("Location") if response.status in _REDIRECTS else None
-            if not location:
+            named = location(response.headers) if response.status in REDIRECTS else ""
+            if not named:
                 self._count("response_count")
                 self._count(f"response_status_count/{response.status}")
                 if not 200 <= response.status < 300:
@@ -237,7 +237,7 @@ class RobotsGuard:
                     return _Answer(None, why=f"it cannot be used ({', '.join(response.flags)})")
                 await self.read_aside(response)
                 return _Answer(response.status, body)
-            url = urljoin(url, location.decode("utf-8", "replace"))
+            url = urljoin(url, named)
             if not url.startswith(("http://", "https://")):
                 break
             if not await self._may_follow(origin, url, download, asks):

@@ -23,7 +23,7 @@ from crawlerproject.inspection.archived_response import archived_body
 from crawlerproject.rules.archive.http_messages import header_pairs
 from crawlerproject.rules.robots.parser import Rule, read_robots_text
 from crawlerproject.rules.robots.policy import KEPT_BYTES, deciding_rule, parse_robots, refusing_line
-from crawlerproject.rules.url.urls import Base
+from crawlerproject.rules.url.urls import Base, url_in_header
 from crawlerproject.stores.archive.capture_index import Captures, IndexedCapture
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -164,8 +164,8 @@ def _answer(captures: Captures, asked: IndexedCapture) -> IndexedCapture | None:
         if asked.row.status not in _REDIRECTS:
             return None
         head = dict(header_pairs(captures.record(asked).head))
-        location = next((value for name, value in head.items() if name.lower() == "location"), "")
-        target = Base(asked.row.url).join(location)
+        named = next((value for name, value in head.items() if name.lower() == "location"), "")
+        target = Base(asked.row.url).join(url_in_header(named.encode("latin-1")))
         if target is None:
             return None
         later = (found for found in captures.of_url(target.url) if found.row.timestamp >= asked.row.timestamp)

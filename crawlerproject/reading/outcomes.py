@@ -19,7 +19,7 @@ from crawlerproject.parse.links import (
 )
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reasons import RESERVED, Reason
-from crawlerproject.request_meta import REDIRECTS, header
+from crawlerproject.request_meta import REDIRECTS, header, location
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.consent.terms import read_document, source_of
 from crawlerproject.rules.consent.verdict import NOTE, Judgement, Source, Verdict, judge, reservation
@@ -121,7 +121,7 @@ class Outcomes:
         result, kind = result_of(lease, response, wire), lease.kind
         status = response.status
         if status in REDIRECTS:
-            _follow(result, header(response.headers, b"Location"))
+            _follow(result, location(response.headers))
         elif kind.is_robots:
             self._obey(result, response)
         elif read.unread:

@@ -26,6 +26,7 @@ from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import CacheQuery, SharedCache, Subresource
 from crawlerproject.render.visit import Blocked, PageTime
+from crawlerproject.request_meta import location
 from crawlerproject.rules.rendering.browser_limits import REDIRECTS, reuse, sent_fields, subresource_refusal
 from crawlerproject.rules.url.domains import registered_domain
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, host_name, parse
@@ -99,15 +100,15 @@ class PageSubrequests(ABC):
         way: list[Subresource] = []
         for _ in range(_MAX_REDIRECTS + 1):
             response = await self._send(address, fields, rendered)
-            location = response.headers.get("Location")
+            named = location(response.headers)
             way.append(as_subresource(response, kind))
-            if response.status not in REDIRECTS or not location:
+            if response.status not in REDIRECTS or not named:
                 *redirects, answer = way
                 for redirect in redirects:  # the last answer serves what all of them serve
                     both = answer.reuse.and_of(redirect.reuse) if answer.reuse and redirect.reuse else None
                     answer = answer._replace(reuse=both)
                 return answer
-            target = Base(address.url).join(location.decode("latin-1"))
+            target = Base(address.url).join(named)
             if target is None:
                 break
             address = target

@@ -45,10 +45,10 @@ from crawlerproject.reading.outcomes import (
 )
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import RESERVED, Reason
-from crawlerproject.request_meta import LeasedExchange, header, lease_in, leased
+from crawlerproject.request_meta import LeasedExchange, lease_in, leased, location
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.consent.verdict import PURPOSES
-from crawlerproject.rules.url.urls import Address, Base
+from crawlerproject.rules.url.urls import Address, Base, url_in_header
 from crawlerproject.runtime.services import Services, services_of
 
 logger = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ class WebSpider(Spider):
             if read.foreign:
                 self.crawler.stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", read.foreign)
             if read.feed is not None and result.reason not in RESERVED:
-                links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+                links = [url_in_header(value) for value in response.headers.getlist("Link")]
                 if self.services[WebSub].feed_met(lease, links, read.feed):
                     self.crawler.stats.inc_value("websub/asked")
         except Exception as error:
@@ -230,7 +230,7 @@ class WebSpider(Spider):
         """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""
         result = result_of_hub(lease, response, wire)
         if response.status in (307, 308):
-            target = Base(lease.row.url).join(header(response.headers, b"Location"))
+            target = Base(lease.row.url).join(location(response.headers))
             if target is not None and not redirected_enough(lease.row):
                 self.services[WebSub].hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
                 result.location, result.error = target.url, ""

@@ -145,8 +145,8 @@ def test_a_redirect_leads_to_its_file(tmp_path: Path) -> None:
     """At another host too; the version is that of the origin that was asked for. One that leads in a circle is none."""
     made = archive_of(tmp_path)
     write(made, 0, b"", "Location: /moved.txt", status="301 Moved Permanently")
-    write(made, 1, b"", "Location: https://b.test/robots.txt", url=f"{ORIGIN}/moved.txt", status="302 Found")
-    write(made, 2, b"theirs", url="https://b.test/robots.txt")
+    write(made, 1, b"", "Location: https://b.test/ü.txt", url=f"{ORIGIN}/moved.txt", status="302 Found")
+    write(made, 2, b"theirs", url="https://b.test/%C3%BC.txt")
     write(made, 3, b"", "Location: /robots.txt", url="http://c.test/robots.txt", status="301 Moved Permanently")
     made.close()
 

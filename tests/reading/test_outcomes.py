@@ -303,6 +303,16 @@ def test_a_redirect_that_leads_nowhere(nowhere: str) -> None:
     assert (page.target, page.location) == (None, "")
 
 
+@pytest.mark.parametrize(
+    ("octets", "escaped"), [("/straße?q=ü".encode(), "/stra%C3%9Fe?q=%C3%BC"), ("/ü".encode("latin-1"), "/%FC")]
+)
+def test_a_redirect_whose_place_is_not_escaped(octets: bytes, escaped: str) -> None:
+    """Its octets are asked for as they are, whichever encoding the server means, as browsers do."""
+    page = fetched(ReadPage(), status=302, headers={"Location": octets})
+
+    assert page.location == f"http://a.test{escaped}"
+
+
 def test_some_redirects_are_not_followed_as_links() -> None:
     """One too many, and that of a robots.txt, which the frontier follows for its origin."""
     there = {"Location": "/there"}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import can_ada
 from xxhash import xxh3_64_digest, xxh3_128_digest
@@ -52,6 +52,7 @@ SESSION_SHAPES = {
     "session_id": _HEX_VALUE,
 }
 _COLDFUSION_NAMES = {"cfid": re.compile(r"[0-9]+"), "cftoken": re.compile(r"[0-9A-Fa-f-]{8,}")}
+_ASCII = "".join(map(chr, range(128)))
 _PATH_JAVA_SESSION = re.compile(r";jsessionid=[0-9A-Za-z_.!~-]{16,}(?=[;/?&]|$)", re.IGNORECASE)
 # ASP.NET's "cookieless" sessions: S the session, X(1) that cookies were tried, A and F who the visitor is.
 _PATH_ASP_SESSION = re.compile(
@@ -124,6 +125,11 @@ _AS_WRITTEN = re.compile(
 )
 _REMEMBERED = 512
 """Characters: longer texts of others are not remembered, for the caches here count entries, not bytes (ours)."""
+
+
+def url_in_header(value: bytes) -> str:
+    """What a Location or Link header names, its octets beyond ASCII escaped as they are: browsers ask for those."""
+    return value.decode("ascii") if value.isascii() else quote(value, safe=_ASCII)
 
 
 class Base:
