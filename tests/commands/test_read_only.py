@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
@@ -90,8 +89,7 @@ def test_the_table_has_every_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kept", _FOLDERS)
 def test_a_killed_crawls_folder_stays_as_it_is(kept: str, tmp_path: Path) -> None:
     """Of the first release, or of two workers: nothing is mended or migrated, no lock is made."""
-    with tarfile.open(FOLDERS.parent / f"{kept}.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(FOLDERS.parent / f"{kept}.tar.xz", tmp_path)
     crawl = CrawlDir(tmp_path / Path(kept).name)
     (tmp_path / "out").mkdir()
     before = seen(crawl)

@@ -2,7 +2,7 @@
 
 import json
 import os
-import tarfile
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -20,8 +20,7 @@ _TABLES = ("", "queue", "seen", "pages", "hosts", "robots", "fingerprints", "pay
 @pytest.fixture
 def old(tmp_path: Path) -> CrawlDir:
     """A folder that the first release left, with a tail among its files."""
-    with tarfile.open(FOLDERS / f"{VERSIONS[0]}.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(FOLDERS / f"{VERSIONS[0]}.tar.xz", tmp_path)
     crawl = CrawlDir(tmp_path / VERSIONS[0])
     (crawl.warc / "a.warc.gz.open.0.torn").write_bytes(b"a tail")
     os.close(take_lock(crawl))  # the lock's file is made, and what is secret closed, by whatever comes first

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,8 +42,7 @@ class Continued(NamedTuple):
 def continued(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Continued]:
     """Looked at first, then continued to the end."""
     home = tmp_path_factory.mktemp("old")
-    with tarfile.open(FOLDERS / f"{request.param}.tar.xz") as packed:
-        packed.extractall(home, filter="data")
+    shutil.unpack_archive(FOLDERS / f"{request.param}.tar.xz", home)
     folder = CrawlDir(home / request.param)
     written_by = read_facts(folder.formats).get("version", "1.4.0 or earlier")
     before = scrapy("lookup", url(SITES[0], "/1"), folder=folder)

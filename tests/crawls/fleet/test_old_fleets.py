@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -45,8 +45,7 @@ class Continued(NamedTuple):
 
 def unpacked(version: str, home: Path) -> CrawlDir:
     """The folder that this version left."""
-    with tarfile.open(FLEETS / f"{version}.tar.xz") as packed:
-        packed.extractall(home, filter="data")
+    shutil.unpack_archive(FLEETS / f"{version}.tar.xz", home)
     return CrawlDir(home / version)
 
 
