@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 # A host whose request met a limit of ours rests so long: what it sent may have to be sent once more (ours).
 _LIMIT_REST_SECONDS = 60.0
-_new = tuple.__new__  # of a NamedTuple, at a third of the cost
 _SHOWN = frozenset({Reason.FETCHED, Reason.NOT_MODIFIED, Reason.RENDERED})
 _WANTED = frozenset({Reason.FETCHED, Reason.REDIRECT})  # of a requisite, what brings a page further
 
@@ -76,7 +75,7 @@ class CrawlRecords:
         hops = lease.subrequest.page.hops + row.hops if lease.subrequest else row.hops
         waited = wire.started_at - answered_at if answered_at else None
         sample = result.body[:SAMPLE_BYTES]
-        context = _new(Context, (row.url, row.via, hops, lease.delay_seconds, waited, sample, result.notes))
+        context = Context(row.url, row.via, hops, lease.delay_seconds, waited, sample, result.notes)
         if result.reason in RESERVED:
             self._archive.write_withheld(wire, context)
             return None
@@ -120,7 +119,7 @@ def remember(
         duplicates.add_payload(written.digest, Original(written.record_id, row.url, written.date), changes)
     if result.fingerprint is not None and result.duplicate is None:
         key = row.page_key if row.flags else row.key
-        duplicates.add_fingerprint(_new(Fingerprint, (row.host, result.fingerprint, key)), row.url, changes)
+        duplicates.add_fingerprint(Fingerprint(row.host, result.fingerprint, key), row.url, changes)
 
 
 def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[str, object]:

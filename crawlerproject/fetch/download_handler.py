@@ -43,7 +43,6 @@ logger = logging.getLogger(__name__)
 # Statuses with which a server asks for a signature, or for a fresh one (draft-ietf-webbotauth-httpsig-protocol-01).
 _ASKING = frozenset({403, 429})
 _DEFAULT_PORT = 1080  # curl's default for a proxy without a port
-_new = tuple.__new__  # of a NamedTuple, at a third of the cost
 
 _CLASSES: dict[bytes, type[Response]] = {  # the common types at once; Scrapy's own table knows the rest
     b"text/html": HtmlResponse,
@@ -158,7 +157,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             ip = exchange.address or (await resolver_for(self.crawler).resolve(target.host)).addresses[0]
             if self._refuses(ip):
                 raise FetchError(Reason.PRIVATE_ADDRESS, ip)
-            endpoint = _new(Endpoint, (ip, target.port, target.host, target.scheme == "https", False, b"", None))
+            endpoint = Endpoint(ip, target.port, target.host, target.scheme == "https")
             accepts = not exchange.as_scrapys
             sent = archived = self._writer.write(request.method, target, request.headers, request.body, accepts=accepts)
         else:

@@ -51,7 +51,6 @@ class OtherWorkers(Protocol):
         """These facts are committed."""
 
 
-_new = tuple.__new__  # of a NamedTuple, at a third of the cost
 Ahead = Callable[[bytes], Awaitable[None]]
 """Fetches the first capture of the payload with this sha1 from a store that is far away."""
 
@@ -158,7 +157,7 @@ class DuplicateIndex:
 
     def add_fingerprint(self, made: Fingerprint, url: str, changes: Changes) -> None:
         """A page was archived that repeats no other."""
-        page = _new(_Unstored, (made.value, made.key, url))
+        page = _Unstored(made.value, made.key, url)
         self._fingerprints[made.host].append(page)
         self._all.append(page)
         self._values.append(made.value)

@@ -43,7 +43,6 @@ from crawlerproject.stores.protocols import OpenFile
 _SERIAL = re.compile(r"-\d{17}-(\d{5,})-[^/]*\.warc\.gz")
 _VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}  # RFC 9562 4.1
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
-_new = tuple.__new__  # of a NamedTuple, at a third of the cost
 
 
 class Position(NamedTuple):
@@ -101,7 +100,7 @@ class WarcFiles:
         except OSError as error:
             raise storage_error(self._path, error) from error
         self._length = offset + len(members)
-        return _new(Position, (self._filename, offset))
+        return Position(self._filename, offset)
 
     @property
     def next_place(self) -> tuple[str, int]:
@@ -299,7 +298,7 @@ class Archive:
         with self._waiting:
             warc.append(members)
         self._index.append(filename, row)
-        return _new(Written, (filename, row.offset, row.length, digest, record_id, date))
+        return Written(filename, row.offset, row.length, digest, record_id, date)
 
     def withdrawn(self, url: str) -> bool:
         """Whether the captures of a URL were asked back."""
