@@ -240,14 +240,18 @@ def still(folders: Iterable[Path], *, erases: bool = False) -> Iterator[None]:
 
 @contextmanager
 def alone(folder: Path, command: str) -> Iterator[None]:
-    """No other process works in ``folder``, which is made, meanwhile. Raises OperatorError when one does."""
+    """No other process works in ``folder`` meanwhile: made, and removed if it stays empty. Raises OperatorError."""
     folder.mkdir(parents=True, exist_ok=True)
     with opened(folder, os.O_RDONLY) as descriptor:
         try:
             lock_now(descriptor)
         except BlockingIOError:
             raise OperatorError(f"Another scrapy {command} is at work in {folder}; let it end first.") from None
-        yield
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # what was refused leaves nothing
+                folder.rmdir()
 
 
 def engine_options(*engines: str) -> tuple[Option, Option]:
