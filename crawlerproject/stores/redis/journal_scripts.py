@@ -56,24 +56,33 @@ return 1
 # ("P=OUTBOX", number of its last message that took effect)*
 _MARK = """
 local function mark(ledger, i)
-  local asked, remove, now, gone = {}, {}, {}, {}
+  local asked, remove, now, gone, done = {}, {}, {}, {}, {}
   while i <= #ARGV do
     local marks
     asked[#asked + 1] = ARGV[i]
     remove[#asked], marks = struct.unpack('>i8i8', ARGV[i + 1])
     for n = i + 2, i + 1 + 2 * marks do now[#now + 1] = ARGV[n] end
+    for n = i + 2, i + 1 + 2 * marks, 2 do done[ARGV[n]] = tonumber(ARGV[n + 1]) end
     i = i + 2 + 2 * marks
   end
   for p, known in ipairs(many('HMGET', ledger, asked)) do
     local n = known and remove[p] - struct.unpack('>i8', known) or 0
     if n > 0 then
-      local rest = string.sub(known, 9 + 24 * n)
+      -- One that had no effect and came twice stays until it is removed as often; of the others a name alone is left.
+      local box, without = string.sub(asked[p], 1, -2) .. '=', {}
       for at = 9, math.min(8 + 24 * n, #known), 24 do
         local name = string.sub(known, at, at + 23)
-        -- One that came twice stays until it is removed as often.
-        if rest == '' or not string.find(rest, name, 1, true) then gone[#gone + 1] = asked[p] .. name end
+        if (done[box .. string.sub(name, 1, 16)] or -1) >= struct.unpack('>i8', name, 17) then
+          gone[#gone + 1] = asked[p] .. name
+        else
+          without[name] = true
+        end
       end
-      now[#now + 1], now[#now + 2] = asked[p], number(remove[p]) .. rest
+      if next(without) then
+        for at = 9 + 24 * n, #known, 24 do without[string.sub(known, at, at + 23)] = nil end
+        for name in pairs(without) do gone[#gone + 1] = asked[p] .. name end
+      end
+      now[#now + 1], now[#now + 2] = asked[p], number(remove[p]) .. string.sub(known, 9 + 24 * n)
     end
   end
   many('HSET', ledger, now)

@@ -8,7 +8,7 @@ holder, by its token, can decide more of them; what it decides is in its log fir
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from operator import itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -111,6 +111,7 @@ class PartitionJournals:
         self.partitions = _agreed_partitions(link, crawl, partitions, copying=copying)
         self.migrating = _is_migrating(link, crawl, self.partitions)
         self.held: dict[int, int] = {}  # partition -> token
+        self._given: dict[int, int] = {}  # the same, of those that were last given back, perhaps in vain
         self.copies = PartitionCopies(link, crawl, worker, crawl_id, self.held, place_url)
         self._renewed_at = since_boot()
         self.serial = 0  # of the last change, as ``Answered`` has it
@@ -242,9 +243,10 @@ class PartitionJournals:
             raise lost_partition(lost[0])
 
     def release(self, partitions: Iterable[int]) -> None:
-        """Give partitions back in good order: their journals have all that was changed."""
+        """Give partitions back in good order: their journals have all that was changed, and get no more from here."""
         self.flush()
         given = [(p, self.held[p]) for p in partitions]
+        self._given |= given  # from now on: an answer may get lost
         keys = [[self._keys[p].lease, self._ledgers[p]] for p, _ in given]
         words = [[self.worker, token, p] for p, token in given]
         self.link.many([Call(scripts.RELEASE, *each) for each in zip(keys, words, strict=True)])
@@ -304,7 +306,7 @@ class PartitionJournals:
     def _decide(self, some: Sequence[Append], facts: Mapping[str, bytes], entry: bytes) -> Call:
         held = [(each.partition, self.held.get(each.partition, 0)) for each in some]
         for partition, token in held:
-            if not token:
+            if not token or self._given.get(partition) == token:
                 raise lost_partition(partition)
         words = [word for fact in facts.items() for word in fact]
         words += (entry, b"".join(_FENCE.pack(*each) for each in held))
@@ -325,7 +327,7 @@ class PartitionJournals:
             raise lost_partition(number)
         self.serial += 1
         self._came = number
-        self._logged += some
+        self._logged += (each for each in some if each.changes)  # the entry has no others
         self.log_bytes += len(entry)
 
     def flush(self) -> dict[int, int]:
@@ -439,10 +441,10 @@ class PartitionJournals:
         found: dict[int, Inbox] = {}
         for p, names in waiting.items():
             there = list(zip(fields[p], islice(rows, len(fields[p])), strict=True))
-            # What is missing was removed just now.
-            messages = [_message(field, row) for field, row in takewhile(itemgetter(1), there)]
-            if messages:
-                found[p] = Inbox(int.from_bytes(names[:_REMOVED_BYTES], "big"), messages)
+            # One without its row came twice, and was removed with the other.
+            messages = [_message(field, row) for field, row in there if row is not None]
+            removed = int.from_bytes(names[:_REMOVED_BYTES], "big")
+            found[p] = Inbox(removed + len(there) - len(messages), messages)
         return found
 
     def _groups(self, partitions: Iterable[int]) -> list[list[int]]:

@@ -247,6 +247,25 @@ def test_what_was_decided_is_added_by_the_next_holder(
     assert list(mine.copies.stored(0, taken)) == [b"a", b"b", b"of the rival"]
 
 
+def test_nothing_is_decided_about_a_partition_that_was_given_back(
+    mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the answer is lost; it may be given again, and taken."""
+    failing(mine, monkeypatch, after=0)
+    with pytest.raises(StorageError):
+        mine.release([0])
+    taken = rival.acquire(0, LEASE_MS)
+    assert taken is not None
+    assert taken.granted.clean
+    with pytest.raises(LeaseLost):
+        mine.append([MINE], {})
+    mine.release([0])
+    rival.release([0])
+    assert mine.acquire(0, LEASE_MS)
+    mine.append([MINE], {})
+    assert journal(mine, 0) == MINE.changes
+
+
 def test_what_was_decided_about_a_partition_that_was_lost_is_passed_over(
     mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +364,63 @@ def test_messages_leave_an_inbox_once(mine: PartitionJournals, rival: PartitionJ
     assert mine.read_up_to([(0, OUTBOX), (1, OUTBOX)]) == [2, 0]
     [inbox] = mine.unread([0], 9).values()
     assert (inbox.removed, inbox.messages) == (2, of_one[2:])
+
+
+def test_a_commit_that_removes_messages_alone_is_no_change(mine: PartitionJournals, rival: PartitionJournals) -> None:
+    """The number of the next change is not taken."""
+    mine.append([MINE], {})
+    mine.flush()
+    rival.post([(0, Posted(OUTBOX, 1, b"1"))])
+    mine.append([Append(0, 3, [], 1, [(OUTBOX, 1)])], {})
+    mine.flush()
+    mine.append([Append(0, 3, [b"third"])], {})
+    mine.flush()
+    assert [unpacked(each) for each in journal(mine, 0)] == [b"firstsecond", b"", b"third"]
+
+
+def test_a_message_that_comes_again_as_it_is_removed_holds_up_no_other(
+    mine: PartitionJournals, rival: PartitionJournals
+) -> None:
+    """Its name is left without its row, and goes with what is read next."""
+    of_rival = [(0, Posted(OUTBOX, number, b"%d" % number, number - 1)) for number in (1, 2)]
+    rival.post(of_rival[:1])
+    row, name = rival._posts(of_rival[:1])
+    rival.link.many([row])
+    mine.append([Append(0, 1, [b"effect"], 1, [(OUTBOX, 1)])], {})
+    rival.link.many([name])
+    rival.post(of_rival[1:])
+    found = [mine.unread([0], 1)[0]]
+    mine.append([Append(0, 2, [], found[0].removed + len(found[0].messages))], {})
+    found.append(mine.unread([0], 1)[0])
+    assert [(each.removed, [sent.packed for sent in each.messages]) for each in found] == [(2, []), (2, [b"2"])]
+
+
+def test_a_message_without_effect_stays_as_often_as_it_came(mine: PartitionJournals, rival: PartitionJournals) -> None:
+    """Removed for what it lacked before it, it is read where it came again; then nothing is left of any."""
+    second, first = Posted(OUTBOX, 2, b"2", 1), Posted(OUTBOX, 1, b"1")
+    for each in (second, first, second):
+        rival.post([(0, each)])
+    assert mine.unread([0], 1)[0].messages == [second]
+    mine.append([Append(0, 1, [], 1)], {})
+    assert mine.unread([0], 9)[0].messages == [first, second]
+    mine.append([Append(0, 1, [b"effect"], 3, [(OUTBOX, 2)])], {})
+    left = mine.link.call("HKEYS", [mine._ledgers[0]])
+    assert not [field for field in left if len(field) > 24 and field.startswith(b"0:")]
+
+
+def test_messages_leave_a_long_inbox_as_quickly(server: RedisServer) -> None:
+    """As one more comes into it: a worker commits many inboxes at once, and Redis does nothing else meanwhile."""
+    with closing(journals(server.url)) as mine, server.client() as client:
+        assert mine.acquire(0, LEASE_MS)
+        mine.post([(0, Posted(OUTBOX, number, b"message")) for number in range(1, 20_001)])
+
+        def took(what: Callable[[], None]) -> int:
+            client.config_resetstat()
+            what()
+            return sum(each["usec"] for name, each in client.info("commandstats").items() if "eval" in name)
+
+        came = took(lambda: mine.post([(0, Posted(OUTBOX, 20_001, b"message"))]))
+        assert took(lambda: mine.append([Append(0, 1, [b"1"], 250, [(OUTBOX, 250)])], {})) < 20 * came + 20_000
 
 
 def test_first_captures_are_bounded(mine: PartitionJournals, monkeypatch: pytest.MonkeyPatch) -> None:
