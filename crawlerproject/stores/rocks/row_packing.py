@@ -115,8 +115,11 @@ def pack_changes(changes: Sequence[Iterable[Row]]) -> list[bytes]:
 
 
 def compressed(changes: Sequence[bytes]) -> list[bytes]:
-    """The same changes, of whatever ``pack_changes`` has packed: again all rows stand in the first."""
-    return [zlib.compress(b"".join(changes), _JOURNAL_LEVEL), *([b""] * (len(changes) - 1))]
+    """The same changes, of whatever ``pack_changes`` has packed: all rows stand in the last.
+
+    Where another has put the first of them before, they come once more, in their order, and none is missing.
+    """
+    return [*([b""] * (len(changes) - 1)), zlib.compress(b"".join(changes), _JOURNAL_LEVEL)]
 
 
 def _row_by_row(data: _Columns) -> Iterator[Row]:

@@ -223,6 +223,33 @@ def test_what_another_has_written_of_a_log_is_not_written_again(
         assert [unpacked(each) for each in journal(mine, 1)] == [b"x"]
 
 
+def test_a_taker_that_wakes_late_takes_no_change_away(
+    mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it found in the log of one that holds the partition again comes into the journal before the rest of that."""
+    at_once, left = rival.link._at_once, [3, 2]
+
+    def called(calls: Sequence[Call], **how: Any) -> Any:
+        if calls[0].name != "LRANGE" or len(left) < 2:
+            return at_once(calls, **how)
+        end_lease(mine, 0)
+        assert mine.acquire(0, LEASE_MS)
+        mine.append([Append(0, left.pop(), [b"2"])], {})
+        answer = at_once(calls, **how)
+        mine.append([Append(0, left.pop(), [b"3"])], {})
+        return answer
+
+    mine.append([Append(0, 1, [b"1"])], {})
+    mine.flush()
+    end_lease(mine, 0)
+    monkeypatch.setattr(rival.link, "_at_once", called)
+    assert rival.acquire(0, LEASE_MS)
+    with pytest.raises(LeaseLost):
+        rival.opened(0)
+    mine.flush()
+    assert [unpacked(each) for each in journal(mine, 0)] == [b"1", b"2", b"23"]
+
+
 def test_what_was_decided_is_added_by_the_next_holder(
     mine: PartitionJournals, rival: PartitionJournals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,7 +402,7 @@ def test_a_commit_that_removes_messages_alone_is_no_change(mine: PartitionJourna
     mine.flush()
     mine.append([Append(0, 3, [b"third"])], {})
     mine.flush()
-    assert [unpacked(each) for each in journal(mine, 0)] == [b"firstsecond", b"", b"third"]
+    assert [unpacked(each) for each in journal(mine, 0)] == [b"", b"firstsecond", b"third"]
 
 
 def test_a_message_that_comes_again_as_it_is_removed_holds_up_no_other(
