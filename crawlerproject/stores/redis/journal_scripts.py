@@ -96,7 +96,7 @@ end
 # KEYS state, log, fenced, ledger; ARGV incarnation, serial, number of facts, (name, value)*, entry of the log or '',
 # (partition, token; 8 bytes each)* in one, then as ``mark`` has it
 # -> ok, how many the log ever got | life | serial, N (not this one nor the one before; 0: nothing is known of the
-# worker) | barred, PARTITION
+# worker) | barred, PARTITION | lacks, PARTITION (on a single server: who took it is not known any more)
 DECIDE = script(
     _MANY
     + _MARK
@@ -112,6 +112,12 @@ for at = 1, #fences, 16 do asked[#asked + 1] = struct.unpack('>i8', fences, at) 
 if redis.call('EXISTS', KEYS[3]) == 1 then
   for n, b in ipairs(many('HMGET', KEYS[3], asked)) do
     if b and tonumber(b) >= struct.unpack('>i8', fences, 16 * n - 7) then return {'barred', asked[n]} end
+  end
+end
+if KEYS[4] then
+  for n, head in ipairs(many('HMGET', KEYS[4], asked)) do
+    local known = head and math.abs((struct.unpack('>i8', head))) or 0
+    if known < struct.unpack('>i8', fences, 16 * n - 7) then return {'lacks', asked[n]} end
   end
 end
 -- A full server refuses a script's first write or none: it must be one that takes room.

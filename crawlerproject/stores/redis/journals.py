@@ -325,6 +325,8 @@ class PartitionJournals:
             raise self._another()
         if what == b"barred":
             raise lost_partition(number)
+        if what == b"lacks":
+            raise forgotten(self.link, self.crawl, f"does not know who holds partition {number}")
         self.serial += 1
         self._came = number
         self._logged += (each for each in some if each.changes)  # the entry has no others
