@@ -40,6 +40,14 @@ return {s[1] or '0', s[2] or '0'}
 """
 )
 
+# Whether the server takes writes: one without room or of a replica refuses this. KEYS state; ARGV incarnation
+REACH = script(
+    """
+if redis.call('HGET', KEYS[1], 'life') == ARGV[1] then redis.call('HSET', KEYS[1], 'life', ARGV[1]) end
+return 1
+"""
+)
+
 # What a worker decides about partitions under these tokens is refused from now on: its log has all that counts.
 # KEYS fenced; ARGV (partition, token)*
 FENCE = script(

@@ -140,6 +140,10 @@ class PartitionJournals:
         self._write(joined(logged(self.link, self.crawl, [self.worker])[self.worker]), latest=latest)
         self._trim(self._came)
 
+    def reach(self) -> None:
+        """Find out whether Redis answers and takes writes. StorageError."""
+        self.link.call(journal_scripts.REACH, [self._own.state], self._incarnation)
+
     def end(self) -> None:
         """Leave nothing of this worker's, which holds nothing any more and has no facts."""
         self.name_outboxes(())

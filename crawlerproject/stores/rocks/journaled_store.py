@@ -349,8 +349,8 @@ class JournaledStore(GivingStore):
         return self._opened()
 
     def reach(self) -> None:
-        """Find out whether Redis answers. StorageError."""
-        self.journals.link.call("PING")
+        """Find out whether Redis answers and takes writes. StorageError."""
+        self.journals.reach()
         self.sync()
 
     def close(self) -> None:

@@ -489,9 +489,12 @@ def test_a_full_server_takes_a_change_whole_or_not(server: RedisServer) -> None:
             client.config_set("maxmemory", 1)
             with pytest.raises(StorageError, match="no memory left"):
                 mine.append([Append(0, 2, [b"2"], 1, [(OUTBOX, 1)])], {"warc": b"1"})
+            with pytest.raises(StorageError, match="no memory left"):  # with nothing to give, a crawl does not go on
+                mine.reach()
             assert (journal(mine, 0), len(mine.unread([0], 9)), mine.facts()) == ([b"1"], 1, {})
         finally:
             client.config_set("maxmemory", 0)
+        mine.reach()
         mine.append([Append(0, 2, [b"2"], 1, [(OUTBOX, 1)])], {"warc": b"1"})
         assert (journal(mine, 0), mine.unread([0], 9), mine.facts()) == ([b"1", b"2"], {}, {"warc": b"1"})
 
