@@ -126,9 +126,7 @@ def capture(
     else:
         head = stored_head(received, chunked=wire.chunked, body_bytes=len(body))
         mime, encoded = media_type(head), content_encoded(head)
-    date, url = warc_date(wire.started_at), context.url
-    if not url.isprintable():
-        url = one_line(url)
+    date, url = warc_date(wire.started_at), one_line(context.url)
     request_id, response_id, metadata_id = ids
     common = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
     with_response = f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/"
@@ -287,14 +285,13 @@ def _response_fields(wire: Wire, digest: str, identified: str | None, original: 
 
 
 def _metadata_block(wire: Wire, context: Context) -> bytes:
-    via = context.via
-    text = f"via: {via if via.isprintable() else one_line(via)}\r\n" if via else ""
+    text = f"via: {one_line(context.via)}\r\n" if context.via else ""
     took_ms = round((wire.ended_at - wire.started_at) * 1000)
     text += f"hopsFromSeed: {context.hops}\r\nfetchTimeMs: {took_ms if took_ms > 0 else 0}\r\n"
     if context.delay_seconds is not None:
         text += f"politenessDelaySeconds: {context.delay_seconds:.3f}\r\n"
     if context.waited_seconds is not None:
         text += f"politenessWaitedSeconds: {context.waited_seconds:.3f}\r\n"
-    for name, value in context.extra:  # what is printable has no line break
-        text += f"{name}: {value if value.isprintable() else one_line(value)}\r\n"
+    for name, value in context.extra:
+        text += f"{name}: {one_line(value)}\r\n"
     return text.encode()
