@@ -18,6 +18,7 @@ from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import address_keys
+from tests.fleet.coordinators import SIMULATED_TIME
 from tests.stores.redis_servers import redis_server
 
 PACE_SECONDS, REST_SECONDS, QUICK_SECONDS, SLOW_SECONDS = 0.5, 0.1, 0.1, 1.5
@@ -50,26 +51,6 @@ class Local:
 
     def rest(self, worker: str, now: float, *, quick_waits: bool, took_seconds: float | None) -> None:
         self._table.rest(worker, ADDRESS, now, quick_waits=quick_waits, took_seconds=took_seconds)
-
-
-#: Put before a script it gives Redis the simulation's time (the last of ARGV, in ms), also where a value expires.
-SIMULATED_TIME = """
-local real, at = redis, tonumber(ARGV[#ARGV])
-local redis = {}
-local function left(key) return (tonumber(real.call('HGET', key .. ':at', 'until') or 0)) - at end
-function redis.call(name, key, ...)
-  local given = {...}
-  if name == 'TIME' then return {math.floor(at / 1000), at % 1000 * 1000} end
-  if name == 'PEXPIRE' then return 1 end
-  if name == 'PTTL' then return left(key) end
-  if name == 'GET' and left(key) <= 0 then return false end
-  if name == 'SET' then
-    real.call('HSET', key .. ':at', 'until', at + given[3])
-    return real.call('SET', key, given[1])
-  end
-  return real.call(name, key, ...)
-end
-"""
 
 
 class InRedis:
