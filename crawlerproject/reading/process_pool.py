@@ -36,6 +36,7 @@ _WALL = 3.0  # wall-clock seconds allowed per second of CPU time, which the proc
 # A process that cannot be started is tried again after these: a moment in which the machine has too many is short.
 _START_AGAIN_SECONDS = (0.5, 2.0)
 _START_SECONDS = 20.0  # to start on a busy machine; an idle one needs half a second
+_DEATH_SECONDS = 10.0  # ours, from a broken socket to the process's status: a moment, unless the machine is busy
 
 
 class NotRead(Exception):
@@ -73,7 +74,7 @@ class Reader:
             self._strike(domain)
             raise NotRead(self._too_slow) from None
         except (OSError, EOFError):
-            status = process.kill()
+            status = await process.died()
             self._strike(domain)
             raise NotRead(self._too_slow if status == -signal.SIGXCPU else f"its reader died ({status})") from None
         except NotRead:
@@ -213,17 +214,22 @@ class _Process:
         ours.setblocking(False)
         self._parts, self._jobs = await asyncio.open_unix_connection(sock=ours)
 
-    def kill(self) -> int | None:
-        """End the process at once; its return code, as ``subprocess`` defines it, if it is known."""
+    async def died(self) -> int | None:
+        """The return code, as ``subprocess`` defines it, of a process whose socket broke; it is ended if it lives."""
+        try:
+            if self._process is not None:
+                with suppress(subprocess.TimeoutExpired):
+                    await asyncio.to_thread(self._process.wait, _DEATH_SECONDS)
+        finally:
+            self.kill()
+        return None if self._process is None else self._process.returncode
+
+    def kill(self) -> None:
+        """End the process at once."""
         self.ended = True
         if self._jobs is not None:
             self._jobs.close()
-        if self._process is None:
-            return None
-        if self._jobs is not None and self._parts is not None and self._parts.at_eof():
-            with suppress(subprocess.TimeoutExpired):  # it ended by itself: its status follows in a moment
+        if self._process is not None:
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):  # freeing gigabytes may take longer: Popen reaps it later
                 self._process.wait(0.02)
-        self._process.kill()
-        with suppress(subprocess.TimeoutExpired):  # freeing gigabytes may take longer: Popen reaps it later
-            self._process.wait(0.02)
-        return self._process.returncode

@@ -8,6 +8,7 @@ import gzip
 import os
 import resource
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
@@ -189,6 +190,25 @@ def test_a_reader_that_dies_takes_only_its_page_with_it() -> None:
         with pytest.raises(NotRead, match=r"its reader died \(-9\)"):
             await reading
         assert (await reader.read(job(), b"<a href=/x>")).links == 1
+
+    reading_with(use)
+
+
+def test_a_reader_whose_end_takes_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The crawl learns its status: on a busy machine that comes long after the broken socket."""
+    dies, program = tmp_path / "dies", tmp_path / "program"
+    os.mkfifo(dies)
+    program.write_text(f"#!/bin/sh\nexec <&- >&-\nread now <{dies}\nexit 7\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+
+    async def use(reader: Reader) -> None:
+        reading = asyncio.ensure_future(reader.read(job(), PAGE))
+        end = await asyncio.to_thread(dies.open, "w")  # it has closed its socket by then
+        await asyncio.sleep(0.1)
+        end.close()
+        with pytest.raises(NotRead, match=r"its reader died \(7\)"):
+            await reading
 
     reading_with(use)
 
