@@ -101,7 +101,7 @@ class CrawlRecords:
     def _original(self, result: LeaseResult, digest: bytes) -> Original | None:
         """The capture that this one need not repeat."""
         row = result.row
-        if result.status == 304:
+        if result.reason is Reason.NOT_MODIFIED:
             before = self._frontier.state.store.page(row.page_key, row.host)
             original = self._duplicates.original(before.digest) if before else None
             return original and original._replace(profile=NOT_MODIFIED)
@@ -304,7 +304,7 @@ class PageCompletion:
         if wire is not None:
             # There is a page of which not all came: its body broke off, or a cache left it out (304, never asked).
             result.cut = wire.status == 200 and wire.truncated == "disconnect"
-            result.cut = result.cut or (wire.status == 304 and not kind.is_recrawl)
+            result.cut = result.cut or (wire.status == 304 and result.reason is Reason.HTTP_ERROR)
             result.too_slow = wire.truncated == "time"
         if result.target is not None and result.target.address.key == row.page_key:
             # Redirected to what is known under the page's own key: it differs in a session id or the like.

@@ -214,17 +214,26 @@ class Visit:
 
     @property
     def ok(self) -> bool:
-        """Whether the host answered well, whatever the page's own fate."""
+        """Whether the host answered well, whatever the page's own fate.
+
+        A status beyond 599 is a server's error (RFC 9110 15).
+        """
         status = self.status
-        good = status is not None and status != 429 and not 500 <= status < 600
-        return good and self.reason is not Reason.CHALLENGE
+        if status is None or status == 429 or status >= 500 or self.reason is Reason.CHALLENGE:
+            return False
+        return status != 304 or not self.row.kind.is_robots  # never asked for conditionally
 
     @property
     def counts(self) -> bool:
-        """Whether it is a failure of the host's, for its breaker: one that says when to come back does not fail."""
+        """Whether it is a failure of the host's, for its breaker.
+
+        A page that says when to come back does not fail; a robots.txt does, or a host would be asked for it for ever.
+        """
+        if self.row.kind.is_robots:
+            return self.status is None or not self.copy_serves
         if self.status is None:
-            return self.row.kind.is_robots or self.reason in THEIR_FAILURES
-        return not self.copy_serves and self.status != 429 and not self.retry_after_seconds
+            return self.reason in THEIR_FAILURES
+        return self.status != 429 and not self.retry_after_seconds
 
     @property
     def asks(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -55,6 +56,7 @@ _REASONS = {
     429: Reason.RATE_LIMITED,
     503: Reason.RATE_LIMITED,
 }
+_CONDITIONS = re.compile(rb"\r\nIf-(?:None-Match|Modified-Since):", re.IGNORECASE)  # RFC 9110 13.1
 _FIELDS = {b"Retry-After": "retry_after", b"Etag": "etag", b"Last-Modified": "last_modified"}
 
 
@@ -66,6 +68,8 @@ def result_of(lease: Lease, response: Response, wire: Wire) -> LeaseResult:
     result.answered, result.body, result.error, result.ttfb_seconds = True, response.body, wire.flaw, wire.ttfb_seconds
     if wire.status == 200 and not wire.truncated:
         result.payload = wire.body
+    if reason is Reason.NOT_MODIFIED and not _CONDITIONS.search(wire.request_bytes):
+        result.reason, result.error = Reason.HTTP_ERROR, "304, which was not asked for: a cache that fails"
     result.mime = header(headers, b"Content-Type").partition(";")[0].strip().lower()
     there = dict.keys(headers)
     for name in _FIELDS.keys() & there:

@@ -387,6 +387,8 @@ class Answers:
         shell = read.facts is not None and not _walled(attempt, capture)
         to_render = shell and renders.wanted(row.url, row.host, read.triage.verdict)
         result = self._outcomes.fetched(lease, response, wire, read, to_render=to_render)
+        if not_modified or attempt.logged("reason") == Reason.NOT_MODIFIED:  # what was asked is not read again
+            result.reason, result.error = Reason.NOT_MODIFIED, ""
         if result.target is not None:
             result.found = [result.target]
         return result

@@ -206,7 +206,7 @@ def test_only_html_has_a_text() -> None:
         (206, Reason.FETCHED),
         (301, Reason.REDIRECT),
         (308, Reason.REDIRECT),
-        (304, Reason.NOT_MODIFIED),
+        (304, Reason.HTTP_ERROR),
         (300, Reason.FETCHED),
         (404, Reason.HTTP_ERROR),
         (500, Reason.HTTP_ERROR),
@@ -217,6 +217,14 @@ def test_only_html_has_a_text() -> None:
 def test_the_status_is_the_reason(status: int, reason: Reason) -> None:
     """What went wrong while the body was read comes later."""
     assert result_of(lease_of(), answer(status), Wire(status=status)).reason is reason
+
+
+@pytest.mark.parametrize("condition", [b"If-None-Match: x", b"if-modified-since: y"])
+def test_a_304_counts_where_it_was_asked_for(condition: bytes) -> None:
+    """By the request that was sent, which the browser may have made."""
+    wire = Wire(b"GET / HTTP/1.1\r\nHost: a\r\n" + condition + b"\r\n\r\n", status=304)
+
+    assert result_of(lease_of(), answer(304), wire).reason is Reason.NOT_MODIFIED
 
 
 def test_headers_that_are_needed_later() -> None:

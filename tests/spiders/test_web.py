@@ -71,7 +71,7 @@ def test_a_page_ends_with_its_links_queued(line: Line) -> None:
 
 @pytest.mark.parametrize(
     ("status", "reason"),
-    [(404, Reason.HTTP_ERROR), (500, Reason.HTTP_ERROR), (429, Reason.RATE_LIMITED), (304, Reason.NOT_MODIFIED)],
+    [(404, Reason.HTTP_ERROR), (500, Reason.HTTP_ERROR), (429, Reason.RATE_LIMITED), (304, Reason.HTTP_ERROR)],
 )
 def test_other_statuses_are_answers_too(line: Line, status: int, reason: Reason) -> None:
     """Their bodies are not read."""

@@ -227,7 +227,7 @@ logger = logging.getLogger(__name__)
 _TRAPS_KEPT = 20_000  # of requisites 1 KB each, and 40 KB at most
 _REDIRECT = "R"  # last letter of the way to what a redirect led to
 # Answers about the host or the moment, not about the page.
-_SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE})
+_SILENT = frozenset({Reason.RATE_LIMITED, Reason.CHALLENGE})
 
 
 class TrapModel:
@@ -380,7 +380,7 @@ def _log(host: str, trapped: Trapped) -> None:
 def _says_nothing(visit: Visit) -> bool:
     """Whether a visit, but of a page in the browser, is no sign of what its host has."""
     kind = visit.row.kind
-    if visit.shell or visit.respelled or not kind.teaches_templates or visit.reason in _SILENT:
+    if visit.shell or visit.respelled or not kind.teaches_templates or visit.reason in _SILENT or visit.status == 304:
         return True
     if visit.status is None and not (kind.is_external and visit.reason in URLS_DOING):
         return True

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.passage import DiscoveredUrl, Visit, linking_domain, seed_found
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.revisits.budget_shares import counted, cut
 from crawlerproject.rules.revisits.history import (
     DAY_SECONDS,
@@ -135,7 +136,8 @@ class Revisits(HostModel[HostHistory]):
         name = visit.row.host
         host, fresh = self.of(name), fresh_until(visit.freshness or {}, now) if record.status in (200, 304) else now
         before = Known(old.etag, old.last_modified, old.digest)
-        answer = Answer(record.status, record.etag, record.last_modified, record.digest)
+        status = 0 if record.status == 304 and visit.reason is not Reason.NOT_MODIFIED else record.status
+        answer = Answer(status, record.etag, record.last_modified, record.digest)
         moved = change(before, answer)
         if moved is Change.CHANGED and history.fingerprint and visit.fingerprint:
             near = (history.fingerprint ^ visit.fingerprint).bit_count() <= self._near_bits
@@ -145,13 +147,11 @@ class Revisits(HostModel[HostHistory]):
         if record.status == 200:
             history = history._replace(fingerprint=visit.fingerprint or 0)
         self.replace(name, host)
-        if record.status == 304 or moved is Change.UNKNOWN:
+        if status == 304 or moved is Change.UNKNOWN:
             # What is archived stays the old content; RFC 9110 15.4.5: a 304 may bring newer validators.
-            record = record._replace(
-                digest=old.digest,
-                etag=record.etag or old.etag if record.status == 304 else old.etag,
-                last_modified=record.last_modified or old.last_modified if record.status == 304 else old.last_modified,
-            )
+            newer = record if status == 304 else old
+            etag, last_modified = newer.etag or old.etag, newer.last_modified or old.last_modified
+            record = record._replace(digest=old.digest, etag=etag, last_modified=last_modified)
         return record._replace(history=history.pack())
 
     def announced(self, address: Address, changed_at: float, now: float) -> DueRevisit | None:

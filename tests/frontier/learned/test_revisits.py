@@ -96,11 +96,12 @@ def test_a_304_leaves_the_archived_content_and_takes_newer_validators() -> None:
     assert History.unpack(record.history)[2:4] == (2, 200.0)  # visits, seen_at
 
 
-def test_an_error_leaves_what_was_archived() -> None:
-    """Its digest and validators stand; the page has not been seen."""
-    record = revisits().learn(Visit(row(), Reason.HTTP_ERROR, 500, b"x" * 20, etag='"x"'), 200.0)
+@pytest.mark.parametrize("status", [500, 304])
+def test_an_error_leaves_what_was_archived(status: int) -> None:
+    """Its digest and validators stand; the page has not been seen. A 304 that was not asked for is one."""
+    record = revisits().learn(Visit(row(), Reason.HTTP_ERROR, status, b"x" * 20, etag='"x"'), 200.0)
 
-    assert (record.digest, record.etag, record.status) == (OLD.digest, '"v1"', 500)
+    assert (record.digest, record.etag, record.status) == (OLD.digest, '"v1"', status)
     assert History.unpack(record.history).visits == 1
 
 

@@ -145,6 +145,7 @@ def visit(reason: Reason, status: int | None = 200, location: str = "", flags: i
         (visit(Reason.CHALLENGE, 403), False),
         (visit(Reason.RATE_LIMITED, 429), False),
         (visit(Reason.NOT_MODIFIED, 304), False),
+        (visit(Reason.HTTP_ERROR, 304), False),
         (visit(Reason.CONNECT_FAILED, None), False),
         (visit(Reason.HTTP_ERROR, 404, flags=FLAG_ROBOTS), False),
         (visit(Reason.SUBSCRIBED, 202, flags=FLAG_HUB), False),
