@@ -270,7 +270,7 @@ class PageCompletion:
             self._weigh(result, written, now)
             if kind.is_robots:
                 what = "terms" if document_of(result.row.hops) else "robots"
-                run.stats.inc_value(f"{what}/{robots_verdict(result.status).value}")
+                run.stats.inc_value(f"{what}/{robots_verdict(None if result.walled else result.status).value}")
             if lease.subrequest is not None:
                 self._end_subrequest(result, lease.subrequest, now)
                 return

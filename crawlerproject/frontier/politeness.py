@@ -160,7 +160,7 @@ class HostPoliteness:
         if outcome.other_scheme_good:
             return DECIDED
         rests = outcome.status in REST_STATUSES
-        if outcome.walled and not rests and self._before_pages_alone(host):
+        if outcome.walled and not rests and not outcome.row.kind.is_robots and self._before_pages_alone(host):
             return DECIDED
         opened = outcome.counts and self._failed(host, now, rng)
         park = opened and host.breaker_opened > 1 and (outcome.status is None or outcome.row.kind.is_robots)

@@ -69,7 +69,8 @@ class RobotsResponses:
 
     def answered(self, lease: Lease, outcome: Visit, now: float) -> None:
         """Take in an answer, or the failure to get one."""
-        origin, status, number = lease.row.note, outcome.status, document_of(lease.row.hops)
+        origin, number = lease.row.note, document_of(lease.row.hops)
+        status = None if outcome.walled else outcome.status
         hops, via = lease.row.hops + "R", lease.row.url
         target = _target(outcome.location) if hops.count("R") <= MAX_REDIRECTS else None
         asked: Host | None = lease.host

@@ -23,6 +23,7 @@ from crawlerproject.guard.guard import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.request_meta import REDIRECTS, location
 from crawlerproject.rules.consent.verdict import Source
+from crawlerproject.rules.rendering.thin_pages import robots_wall
 from crawlerproject.rules.robots.policy import (
     MAX_REDIRECTS,
     RobotsRecord,
@@ -32,6 +33,7 @@ from crawlerproject.rules.robots.policy import (
     refusing_line,
     robots_verdict,
     usable_body,
+    wall_answered,
 )
 from crawlerproject.runtime.clock import steady
 from crawlerproject.runtime.lru import LruCache
@@ -230,6 +232,9 @@ class RobotsGuard:
             if not named:
                 self._count("response_count")
                 self._count(f"response_status_count/{response.status}")
+                headers = response.headers
+                if wall := robots_wall(response.status, dict(dict.items(headers)), response.body, url).vendor:
+                    return _Answer(None, why=wall_answered(wall))
                 if not 200 <= response.status < 300:
                     return _Answer(response.status, why=f"status {response.status}")
                 body = usable_body(response.body, response.flags)

@@ -472,7 +472,7 @@ _RULES: dict[Reason, str] = {
     "too little of what was asked for was new",
     Reason.ROBOTS_REDIRECT: "a robots.txt was redirected here too often",
     Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
-    Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection, cut short)",
+    Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, wall, no connection, cut short)",
     Reason.BAD_PORT: "a service that is not the web's is expected at this port (Fetch standard, port blocking)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
     Reason.POISON: "the process died more than once while it read the page; scrapy recover --poison queues it again",

@@ -26,7 +26,7 @@ from crawlerproject.rules.consent.terms import read_document, source_of
 from crawlerproject.rules.consent.verdict import NOTE, Judgement, Source, Verdict, judge, reservation
 from crawlerproject.rules.page.page import HEADERS, PageFacts, bounded, license_of_feed, page_robots, stated_by_site
 from crawlerproject.rules.rendering.thin_pages import RenderNeed
-from crawlerproject.rules.robots.policy import parse_robots, usable_body
+from crawlerproject.rules.robots.policy import parse_robots, usable_body, wall_answered
 from crawlerproject.rules.url.urls import Base
 
 
@@ -127,7 +127,7 @@ class Outcomes:
         if status in REDIRECTS:
             _follow(result, location(response.headers))
         elif kind.is_robots:
-            self._obey(result, response)
+            self._obey(result, response, read.challenge)
         elif read.unread:
             result.error = read.unread
             result.notes.append(("unread", read.unread))
@@ -162,9 +162,14 @@ class Outcomes:
         if words:
             _note_verdict(result, words, self._consent)
 
-    def _obey(self, result: LeaseResult, response: Response) -> None:
-        """A robots.txt, or a document beside it: the part of its body that is obeyed; unusable if it was cut."""
-        if not 200 <= response.status < 300:
+    def _obey(self, result: LeaseResult, response: Response, wall: str) -> None:
+        """A robots.txt, or a document beside it: the part of its body that is obeyed; unusable if it was cut.
+
+        ``wall``: whose anti-bot wall answered instead.
+        """
+        if wall:
+            result.error = wall_answered(wall)
+        if wall or not 200 <= response.status < 300:
             return
         body, wire = usable_body(result.body, response.flags), result.wire
         if body is None:

@@ -20,7 +20,7 @@ from crawlerproject.request_meta import REDIRECTS, header
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import HTML_TYPES, PageFacts, is_html, read_light_html
 from crawlerproject.rules.page.requisites import LIGHT_CSS_CHARACTERS, asks
-from crawlerproject.rules.rendering.thin_pages import HEADERS, MORE_HEADERS, looks_short, wall
+from crawlerproject.rules.rendering.thin_pages import HEADERS, TITLED, looks_short, robots_wall, wall
 from crawlerproject.rules.row_kinds import Content
 from crawlerproject.runtime.services import Stats
 from crawlerproject.stores.protocols import QueuedPage
@@ -28,7 +28,6 @@ from crawlerproject.stores.protocols import QueuedPage
 logger = logging.getLogger(__name__)
 
 _WALL_HEADERS = frozenset(name.title().encode() for name in HEADERS)
-_ALL_WALL_HEADERS = {name.title().encode(): name for name in HEADERS | MORE_HEADERS}  # as Scrapy keeps them
 # Sitemaps and feeds up to this size are read in place: 500 entries, 10 ms. Compressed ones may hold a thousand times
 # their size.
 _LIGHT_LIST_BYTES = 64 * 1024
@@ -88,11 +87,17 @@ class PageReader:
     def read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
         """Read the response to a lease; the result is awaitable if another process reads it.
 
-        Redirects, robots.txt files and the responses to sub-requests and hubs are not read.
+        Redirects, robots.txt files and the responses to sub-requests and hubs are not read, but a wall before a
+        robots.txt is noted.
         """
-        if lease.kind.content is Content.NOTHING or response.status in REDIRECTS:
-            return _UNREAD
         body, headers, row, kind, page = response.body, response.headers, lease.row, None, None
+        if response.status in REDIRECTS:
+            return _UNREAD
+        if lease.kind.is_robots:
+            found = robots_wall(response.status, dict(dict.items(headers)), body, response.url)
+            return ReadPage(challenge=found.vendor, wall_marks=found.marks) if found.marks else _UNREAD
+        if lease.kind.content is Content.NOTHING:
+            return _UNREAD
         try:
             content_type = header(headers, b"Content-Type") or None
             if response.status == 200:
@@ -213,8 +218,8 @@ def _look_for_wall(page: ReadPage, response: Response, body: bytes, facts: PageF
         if _WALL_HEADERS.isdisjoint(dict.keys(headers)):
             return
         body = b""
-    there = _ALL_WALL_HEADERS.keys() & dict.keys(headers)
-    found = {_ALL_WALL_HEADERS[name]: _all_of(headers, name) for name in there} if there else {}
+    there = TITLED.keys() & dict.keys(headers)
+    found = {TITLED[name]: _all_of(headers, name) for name in there} if there else {}
     shown = facts.text if facts else b""
     page.challenge, page.wall_marks = wall(status, found, body, response.url, shown)
 

@@ -13,12 +13,13 @@ before, per host and URL template, decides whether one more is worth it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from crawlerproject.rules.archive.http_messages import payload_type
 from crawlerproject.rules.page.body import in_utf8, is_bomb
 from crawlerproject.rules.page.page import ENOUGH_LINKS, ENOUGH_WORDS, Shell, read_document
 
@@ -166,6 +167,9 @@ HEADERS = frozenset(mark.header.partition(":")[0] for mark in _IN_HEADERS) - {CO
 MORE_HEADERS = frozenset(mark.header.partition(":")[0] for mark in _MARKS if mark.header) - HEADERS
 """In lower case: they matter where the body does."""
 
+TITLED = {name.title().encode(): name for name in HEADERS | MORE_HEADERS}
+"""All of them, as an answer's headers are kept."""
+
 
 class Wall(NamedTuple):
     """What an answer shows of walls."""
@@ -211,6 +215,16 @@ def wall(status: int, headers: Mapping[str, str], body: bytes, url: str = "", sh
     seen += found
     vendor = next((mark.vendor for mark in seen if mark.wall), "")
     return Wall(vendor, "; ".join(map(str, seen)))
+
+
+def robots_wall(status: int, headers: Mapping[bytes, Sequence[bytes]], body: bytes, url: str) -> Wall:
+    """Whose wall answered for a robots.txt: such an answer is no word of the owner's.
+
+    ``headers`` have their names in title case. HTML is known by its start alone: rules come under any type.
+    """
+    found = {name: b"\n".join(headers[title]).decode("latin-1") for title, name in TITLED.items() if title in headers}
+    html = looks_short(status, len(body), None, 0) and payload_type(body) == "text/html"
+    return wall(status, found, body if html else b"", url)
 
 
 def _has_header(mark: _Mark, headers: Mapping[str, str]) -> bool:

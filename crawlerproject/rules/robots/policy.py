@@ -291,6 +291,11 @@ def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
     return body
 
 
+def wall_answered(vendor: str) -> str:
+    """Why an answer counts as unreachable, in words: a wall's is no statement of the owner's (RFC 9309 has no case)."""
+    return f"an anti-bot wall ({vendor}) answered, not the owner: as if robots.txt could not be reached"
+
+
 def _matcher(rules: tuple[Rule, ...]) -> Matcher | None:
     """A matcher for these rules; None when nothing is disallowed, since allowing is the default."""
     if all(rule.allow for rule in rules):
