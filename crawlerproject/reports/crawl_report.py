@@ -40,25 +40,28 @@ _FAILED = f"(status >= 400 OR status IS NULL AND reason NOT IN ({_ANSWERED}))"
 # of the time that a pattern of the whole URL takes (measured).
 _PATH = "CASE WHEN contains(url, '?') OR contains(url, '#') THEN regexp_extract(url, '^[^?#]*') ELSE url END"
 _EXTENSION = f"lower(regexp_extract(right({_PATH}, 9), '[.]([A-Za-z0-9]{{1,8}})$', 1))"
+_GOOD = "status = 200 AND NOT robots AND NOT requisite"
 # Of each attempt what a figure is made of, in as few bytes as hold it: ten million have to pass through the memory of a
 # question. ``requisite``: what a page needs to be seen, and what it asked for in the browser: no pages, as the limits
-# of a crawl count them. Digests alone are hashed: DuckDB's hash (2.0) is one value for many URLs that are alike. A line
-# without a time that can be read is left out, as a torn one is.
+# of a crawl count them. Of URLs 64 bits of their MD5 stand for them (DuckDB's hash, 2.0, is one value for many that are
+# alike; digests alone are hashed by it), but for those that may be listed. A line without a time that can be read is
+# left out, as a torn one is.
 _ATTEMPTS = (
-    'TRY_CAST(time AS TIMESTAMP) AS began, TRY_CAST("end" AS TIMESTAMP) AS ended, url, status::SMALLINT AS status,'
-    " reason, host, ip IS NOT NULL AS reached, coalesce(hop, '') = '' AS seed,"
-    f" {_HOPS} = '' AS of_seed, {_HOPS} LIKE '%P' AS robots, {_HOPS} LIKE '%E' AS requisite, mime, bytes, location,"
+    'TRY_CAST(time AS TIMESTAMP) AS began, TRY_CAST("end" AS TIMESTAMP) AS ended, md5_number_lower(url) AS page,'
+    " status::SMALLINT AS status, reason, host, ip IS NOT NULL AS reached, coalesce(hop, '') = '' AS seed,"
+    f" {_HOPS} = '' AS of_seed, {_HOPS} LIKE '%P' AS robots, {_HOPS} LIKE '%E' AS requisite, mime, bytes,"
+    f" CASE WHEN of_seed OR {_FAILED} THEN url END AS url, location,"
+    f" CASE WHEN {_GOOD} THEN {_EXTENSION} END AS extension,"
     " ttfb_seconds, delay_seconds, CASE WHEN digest IS NOT NULL THEN hash(digest) END AS digest, rendered, duplicate"
 )
 # A page's words were archived: those of its answer, or of what a browser made of it, which has no status of its own.
 _PAGE = "(status = 200 OR rendered) AND NOT robots AND NOT requisite AND digest IS NOT NULL"
 _OF_PAGES = "status IS NOT NULL AND NOT robots AND NOT requisite"
 _PAGES = f"count(*) FILTER ({_OF_PAGES}) AS pages"
-_GOOD = "status = 200 AND NOT robots AND NOT requisite"
 # Of each URL of a page the row of its last attempt, of its last answer with 200, and the last with words.
 _URLS = (
-    f"url, count(*) AS attempts, count(status) AS visits, arg_max(rowid, began) AS last,"
-    f" arg_max(rowid, began) FILTER ({_GOOD}) AS good, arg_max(rowid, began) FILTER ({_PAGE}) AS page"
+    f"page, count(*)::UINTEGER AS attempts, count(status) > 0 AS answered, arg_max(rowid, began) AS last,"
+    f" arg_max(rowid, began) FILTER ({_GOOD}) AS good, arg_max(rowid, began) FILTER ({_PAGE}) AS worded"
 )
 _MOMENT = "'%Y-%m-%dT%H:%M:%S.%fZ'"  # as the log writes it
 
@@ -127,7 +130,7 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
     with open_log(logs, since, until) as log:
         log.execute("SET preserve_insertion_order = false")  # of the lines, which costs a tenth
         log.execute(f"CREATE TEMP TABLE a AS SELECT {_ATTEMPTS} FROM log WHERE began IS NOT NULL")
-        log.execute(f"CREATE TEMP TABLE u AS SELECT {_URLS} FROM a WHERE NOT robots AND NOT requisite GROUP BY url")
+        log.execute(f"CREATE TEMP TABLE u AS SELECT {_URLS} FROM a WHERE NOT robots AND NOT requisite GROUP BY page")
         report = _totals(log)
         if not report.attempts:
             return report
@@ -170,7 +173,7 @@ def listed(seeds: Sequence[SeedEnd]) -> list[SeedEnd]:
 def _totals(log: DuckDBPyConnection) -> CrawlReport:
     (row,) = rows(
         log,
-        f"SELECT count(*) AS attempts, (SELECT count(*) FROM u WHERE visits > 0) AS pages,"
+        f"SELECT count(*) AS attempts, (SELECT count(*) FROM u WHERE answered) AS pages,"
         f" count(*) FILTER ({_OF_PAGES}) AS visits, count(*) FILTER (status IS NOT NULL AND requisite) AS requisites,"
         f" coalesce(sum(bytes), 0)::BIGINT AS bytes, count(DISTINCT host) AS hosts,"
         f" coalesce(strftime(min(began), {_MOMENT}), '') AS began,"
@@ -208,10 +211,12 @@ def _counts(log: DuckDBPyConnection, name: str, where: str, order: str = "count 
 def _margins(log: DuckDBPyConnection) -> list[Count]:
     """How much longer than promised pauses were, each from the end of all that a host was asked before."""
     before = "PARTITION BY name ORDER BY began ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    # Sorted by numbers of names: half of what it takes by the names (measured).
     values = (
-        "SELECT round((began - before) / 1e6 - delay_seconds, 6) AS x FROM"
-        f" (SELECT began, delay_seconds, max(ended) OVER ({before}) AS before FROM (SELECT {_HOST_NAME} AS name,"
-        " epoch_us(began) AS began, epoch_us(ended) AS ended, delay_seconds FROM a WHERE reached))"
+        f"WITH n AS (SELECT host, dense_rank() OVER (ORDER BY {_HOST_NAME}) AS name FROM (SELECT DISTINCT host FROM a))"
+        " SELECT round((began - before) / 1e6 - delay_seconds, 6) AS x FROM"
+        f" (SELECT began, delay_seconds, max(ended) OVER ({before}) AS before FROM (SELECT name,"
+        " epoch_us(began) AS began, epoch_us(ended) AS ended, delay_seconds FROM a JOIN n USING (host) WHERE reached))"
     )
     shorter, *others = _histogram(log, values, _MARGIN_BOUNDS)
     return [shorter._replace(name="shorter than promised"), *others]
@@ -237,9 +242,9 @@ def _duplicates(log: DuckDBPyConnection) -> list[Count]:
     """Pages by what they repeat, as the log marks them; each once, as it was last."""
     found = rows(
         log,
-        "WITH d AS (SELECT duplicate AS name, count(*) AS count FROM a SEMI JOIN u ON a.rowid = u.page"
+        "WITH d AS (SELECT duplicate AS name, count(*) AS count FROM a SEMI JOIN u ON a.rowid = u.worded"
         " WHERE duplicate IS NOT NULL GROUP BY name)"
-        ", n AS (SELECT 'new' AS name, (SELECT count(page) FROM u) - coalesce(sum(count), 0)::BIGINT AS count FROM d)"
+        ", n AS (SELECT 'new' AS name, (SELECT count(worded) FROM u) - coalesce(sum(count), 0)::BIGINT AS count FROM d)"
         " SELECT * FROM (FROM d UNION ALL FROM n) WHERE count > 0 ORDER BY count DESC, name",
     )
     return [Count(row["name"], row["count"]) for row in found]
@@ -252,7 +257,7 @@ def _extensions(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     """
     found = rows(
         log,
-        f"WITH b AS (SELECT {_EXTENSION} AS extension, coalesce(mime, '(none)') AS type, count(good) AS pages,"
+        f"WITH b AS (SELECT extension, coalesce(mime, '(none)') AS type, count(good) AS pages,"
         f" sum(bytes)::BIGINT AS bytes FROM a LEFT JOIN (SELECT good FROM u) ON a.rowid = good WHERE {_GOOD}"
         " GROUP BY extension, type)"
         " SELECT extension, type, pages, bytes, sum(pages) OVER (PARTITION BY extension) AS total FROM b"
@@ -279,7 +284,7 @@ def _stale_hosts(log: DuckDBPyConnection) -> list[dict[str, Any]]:
         log,
         # Grouped twice: two thirds of what it takes to count distinct digests (measured).
         "WITH d AS (SELECT host, CASE WHEN duplicate IS NULL THEN digest END AS fresh, count(*) AS pages"
-        " FROM a SEMI JOIN u ON a.rowid = u.page GROUP BY host, fresh)"
+        " FROM a SEMI JOIN u ON a.rowid = u.worded GROUP BY host, fresh)"
         ", p AS (SELECT host, sum(pages)::BIGINT AS pages, count(fresh) AS new, new / sum(pages) AS share"
         " FROM d GROUP BY host HAVING pages >= $enough AND share <= $most"
         " ORDER BY share, pages DESC, host LIMIT $first)"
@@ -294,7 +299,7 @@ def _by_host(log: DuckDBPyConnection) -> list[dict[str, Any]]:
     """Hosts by their pages; errors are attempts that brought no page, or no robots.txt since there was no answer."""
     return rows(
         log,
-        "WITH v AS (SELECT last FROM u WHERE visits > 0)"
+        "WITH v AS (SELECT last FROM u WHERE answered)"
         ", p AS (SELECT host, count(*) AS pages FROM a SEMI JOIN v ON a.rowid = v.last GROUP BY host)"
         ", h AS (SELECT host, coalesce(sum(bytes), 0)::BIGINT AS bytes, min(began) AS first, max(began) AS last,"
         f" count(*) FILTER ({_FAILED} AND NOT requisite AND (status IS NULL OR NOT robots)) AS errors"
@@ -323,9 +328,9 @@ def _seeds(log: DuckDBPyConnection) -> list[SeedEnd]:
     """The seeds that were asked for, the earliest first; of one that was redirected also where that led."""
     found = rows(
         log,
-        "WITH s AS (SELECT url, bool_or(seed) AS seed FROM a WHERE of_seed GROUP BY url)"
-        " SELECT url, status, reason, location, s.seed AS seed"
-        " FROM s JOIN u USING (url) JOIN a ON a.rowid = u.last ORDER BY began, url",
+        "WITH s AS (SELECT page, min(url) AS url, bool_or(seed) AS seed FROM a WHERE of_seed GROUP BY page)"
+        " SELECT s.url AS url, status, reason, location, s.seed AS seed"
+        " FROM s JOIN u USING (page) JOIN a ON a.rowid = u.last ORDER BY began, s.url",
     )
     ends = {row["url"]: row for row in found}
     return [_seed_end(row, ends) for row in found if row["seed"]]

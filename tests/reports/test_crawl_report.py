@@ -253,3 +253,18 @@ def test_a_usual_pause_is_no_mean(tmp_path: Path) -> None:
     told = _what_was_asked("Bot", host_story([CrawlDir(tmp_path)], "a.test"))
 
     assert "it paused 0.5 s as a rule, never under 0.5 s" in told
+
+
+def test_a_seed_that_a_link_led_to_later_is_as_it_was_then(tmp_path: Path) -> None:
+    """Its redirect is followed too, though that attempt was no seed's."""
+    found = report(
+        tmp_path,
+        attempt(0, "a.test", "A", url="http://a.test/"),
+        attempt(1, "a.test", "B", url="http://a.test/new", hop="R"),
+        attempt(9, "a.test", url="http://a.test/", hop="LL", status=301, reason="redirect",
+                location="http://a.test/new"),
+    )  # fmt: skip
+
+    (seed,) = found.seeds
+    assert (seed.url, seed.good) == ("http://a.test/", True)
+    assert seed.became == "redirect to http://a.test/new, fetched"
