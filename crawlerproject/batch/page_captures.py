@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crawlerproject.fetch.decoding import decode
+from crawlerproject.rules.archive.http_messages import PACKED
 from crawlerproject.rules.archive.index_rows import timestamp_of
 from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import PageText, read_page, read_title
@@ -38,12 +39,12 @@ class PageCapture:
         else:
             coding = capture.headers.get("content-encoding", "").encode("latin-1")
             # That of another answer is not read.
-            self.body = decode(self.member.body, coding, _MAX_BODY_BYTES).body if capture.status == _OK else b""
+            self.body = decode(self.member.body, coding, _MAX_BODY_BYTES).readable if capture.status == _OK else b""
 
     @property
     def is_html(self) -> bool:
         """Whether it is read as HTML."""
-        return is_html(self.content_type, self.body)
+        return not self.body.startswith(PACKED) and is_html(self.content_type, self.body)
 
     def read_title(self) -> str:
         """Of HTML."""

@@ -103,7 +103,7 @@ class NewestWords:
         if not status.isdigit() or robots_verdict(int(status)) not in (RobotsVerdict.PARSE, RobotsVerdict.ALLOW):
             return
         if member.kind == "response":
-            self._bodies[digest] = decode(member.body, content_encoding(member.head), MAX_BYTES + 1).body
+            self._bodies[digest] = decode(member.body, content_encoding(member.head), MAX_BYTES + 1).readable
         if url not in self._documents or date >= self._documents[url][0]:
             self._documents[url] = date, int(status), self._bodies.get(digest, b"")
             self._read.clear()
@@ -119,7 +119,7 @@ class NewestWords:
         elif verdict is RobotsVerdict.PARSE:
             digest = member.field("warc-payload-digest")
             if member.kind == "response":
-                body = decode(member.body, content_encoding(member.head), KEPT_BYTES).body
+                body = decode(member.body, content_encoding(member.head), KEPT_BYTES).readable
                 rules = parse_robots(body, self._token)
                 self._by_payload[digest] = rules if rules.content_signals or rules.licenses else None
             if digest in self._by_payload:

@@ -106,6 +106,6 @@ def _judged(
         elif member.url.endswith(_ROBOTS_TXT) and member.head[:13].endswith(_OK):
             digest = member.field("warc-payload-digest")
             if member.kind == "response":
-                body = decode(member.body, content_encoding(member.head), KEPT_BYTES).body
+                body = decode(member.body, content_encoding(member.head), KEPT_BYTES).readable
                 notes[digest] = [("ai-use-robots-txt", words) for words in parse_robots(body, token).content_signals]
             yield member.url, judge(notes.get(digest, ()), purpose), 0  # many hosts have the same: a revisit

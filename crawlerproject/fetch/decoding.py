@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import brotli
 from isal import isal_zlib
 
+from crawlerproject.rules.archive.http_messages import UNDECODED, is_encoded
+
 MAX_LAYERS = 3
 """Stacked codings taken off; two is the most seen on real servers, and each layer multiplies a bomb."""
 
@@ -37,6 +39,11 @@ class Decoded(NamedTuple):
     encoded_bytes: int
     truncated: bool = False
     flag: str = ""
+
+    @property
+    def readable(self) -> bytes:
+        """The body for those who read it; nothing while it has a coding still, which may look like text."""
+        return b"" if self.flag in UNDECODED and is_encoded(self.body) else self.body
 
 
 class _Broken(Exception):

@@ -183,7 +183,7 @@ class ArchivedPage:
             return
         headers = [(name.lower(), value) for name, value in header_pairs(member.head)]
         coding = ",".join(value for name, value in headers if name == "content-encoding")
-        self.body = decode(member.payload, coding.encode("latin-1"), MAX_HTML_BYTES).body
+        self.body = decode(member.payload, coding.encode("latin-1"), MAX_HTML_BYTES).readable
         self._kind = next((value for name, value in headers if name == "content-type"), None)
         robots = [value for name, value in headers if name == "x-robots-tag"]
         self.facts = read_html(self.body, url=self.url, content_type=self._kind, x_robots=robots, token=token)

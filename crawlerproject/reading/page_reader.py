@@ -17,6 +17,7 @@ from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, read_facts
 from crawlerproject.reading.process_pool import MAX_MEMORY_BYTES, TIMEOUT_SECONDS, NotRead, Reader
 from crawlerproject.request_meta import REDIRECTS, header
+from crawlerproject.rules.archive.http_messages import PACKED, UNDECODED, is_encoded
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import HTML_TYPES, PageFacts, is_html, read_light_html
 from crawlerproject.rules.page.requisites import LIGHT_CSS_CHARACTERS, asks
@@ -102,7 +103,11 @@ class PageReader:
             content_type = header(headers, b"Content-Type") or None
             if response.status == 200:
                 kind = _kind(lease.kind.content, content_type, body, documents=self._options.documents)
-            if kind is not None:
+            if kind is not None and (response.flags or body.startswith(PACKED)) and _undecoded(kind, response):
+                coding = header(headers, b"Content-Encoding") or "unknown"
+                page = ReadPage(unread=f"no text: its Content-Encoding ({coding}) could not be undone")
+                body = b""
+            elif kind is not None:
                 requisites, x_robots = self._options.requisites, dict.get(headers, b"X-Robots-Tag") or ()
                 wanted = requisites.of(row) if requisites.most else NO_REQUISITES
                 words = [value.decode("latin-1") for value in x_robots] if x_robots else []
@@ -181,6 +186,14 @@ def _kind(content: Content, content_type: str | None, body: bytes, *, documents:
     if mime == _CSS_TYPE:
         return Kind.SHEET
     return Kind.FRAME if content is Content.FRAME and is_html(content_type, body) else None
+
+
+def _undecoded(kind: Kind, response: Response) -> bool:
+    """Whether the body has a content coding that was not taken off, named or not; lists may be compressed files."""
+    body = response.body
+    if body.startswith(_GZIP) and kind in (Kind.SITEMAP, Kind.FEED):
+        return False
+    return (body.startswith(PACKED) or not UNDECODED.isdisjoint(response.flags)) and is_encoded(body)
 
 
 def _read_light(job: Job, body: bytes) -> ReadPage | None:

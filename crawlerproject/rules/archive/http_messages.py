@@ -262,6 +262,19 @@ def payload_type(sample: bytes) -> str | None:
     return "application/json" if _JSON.match(sample) else "text/plain"
 
 
+UNDECODED = frozenset({"encoding-unknown", "encoding-wrong"})
+"""Flags of a response whose Content-Encoding could not be taken off: the body is as it was received."""
+_COMPRESSED = (*(f"application/{name}" for name in ("gzip", "zstd", "x-bzip2", "x-xz")), None)
+
+PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+"""How gzip and zstd begin, as no text does: some servers pack pages without saying so."""
+
+
+def is_encoded(body: bytes) -> bool:
+    """Whether a body may have a content coding still: it shows no type, or a compressor's."""
+    return payload_type(body) in _COMPRESSED
+
+
 def _xml(sample: bytes) -> str:
     prologue = _XML_PROLOGUE.match(sample)
     root = _XML_ROOT.match(sample, prologue.end() if prologue else 0)

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, Self
 
-from crawlerproject.rules.archive.http_messages import payload_type
+from crawlerproject.rules.archive.http_messages import UNDECODED, payload_type
 from crawlerproject.rules.consent.terms import Terms
 from crawlerproject.rules.consent.verdict import Note
 from crawlerproject.rules.politeness.pauses import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
@@ -47,7 +47,6 @@ _RULE_SIZE = 16
 # The same answer is read by the spider (sitemaps), the frontier (rules) and the pace (floor), within one turn.
 _KEPT_FOR_OTHERS = 4
 _BROKEN = frozenset({"truncated-time", "truncated-disconnect", "encoding-damaged"})
-_UNREAD = frozenset({"encoding-unknown", "encoding-wrong"})
 _SILENT = RobotsText()
 _RECORD = struct.Struct("<BHddB")
 _TERMS_LENGTH = struct.Struct("<I")
@@ -284,7 +283,7 @@ def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
     """
     if not _BROKEN.isdisjoint(flags):
         return None
-    if not _UNREAD.isdisjoint(flags) and not (payload_type(body) or "").startswith("text/"):
+    if not UNDECODED.isdisjoint(flags) and not (payload_type(body) or "").startswith("text/"):
         return None  # the coding is not one that we can undo, and the octets are no text as they are
     if "truncated-length" in flags and len(body) <= MAX_BYTES:
         return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
