@@ -306,6 +306,8 @@ class PageCompletion:
             result.cut = wire.status == 200 and wire.truncated == "disconnect"
             result.cut = result.cut or (wire.status == 304 and result.reason is Reason.HTTP_ERROR)
             result.too_slow = wire.truncated == "time"
+            if result.answered and not wire.truncated:  # else it may have gone on for the server
+                result.ended_at = wire.ended_at
         if result.target is not None and result.target.address.key == row.page_key:
             # Redirected to what is known under the page's own key: it differs in a session id or the like.
             result.respelled = result.target.address.url if result.target.address.url != row.url else ""

@@ -66,6 +66,8 @@ class CommitLoop(CrawlTask):
         much_ended = scheduler.crawl.session.frontier.state.uncommitted >= _MOST_AT_A_TIME
         if self._clock() < self._not_before and (run.halted or not much_ended):
             return True
+        # From its beginning: on a long way to Redis commits are as many.
+        self._not_before = self._clock() + self._commit_seconds
         try:
             await self._commit(scheduler)
         except LeaseLost as error:
@@ -79,12 +81,12 @@ class CommitLoop(CrawlTask):
             run.pause(str(error))
             session = scheduler.crawl.session
             session.role.commit_failed(session.frontier, run)
+            self._not_before = self._clock() + self._commit_seconds
         except Exception:
             # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
             logger.exception("the commit failed; the crawl stops")
             self.close_crawl("commit_failed")
             return False
-        self._not_before = self._clock() + self._commit_seconds
         return True
 
     async def _commit(self, scheduler: FrontierScheduler) -> None:

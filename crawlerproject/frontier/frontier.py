@@ -183,7 +183,7 @@ class Frontier:
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
         if consequence.opened or consequence.door_until:
             self._leave_alone(host, consequence, outcome.reason)
-        self._start_clock(lease, now)
+        self._start_clock(lease, outcome.ended_at or now)
         if outcome.external and lease.took_seconds is not None and lease.took_seconds > LONG_SECONDS:
             self.leasing.external_took(host, lease.took_seconds, now)
         if (not ok and (outcome.trouble or robots_failed)) or consequence.opened or host.delay_seconds > before:

@@ -211,6 +211,7 @@ class Visit:
     # of the other, whose robots.txt was answered.
     other_scheme_good: bool = False
     copy_serves: bool = False  # of a robots.txt of which there is a good copy that may stand in for it
+    ended_at: float = 0.0  # of a whole answer, epoch seconds: the pauses begin there; 0: where the lease ends
 
     @property
     def ok(self) -> bool:

@@ -10,6 +10,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.passage import DiscoveredUrl
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.pauses import JITTER_SHARE
 from crawlerproject.rules.revisits.history import REQUISITE, History
 from crawlerproject.rules.row_kinds import FLAG_REQUISITE, requisite_key
 from crawlerproject.rules.url.urls import parse
@@ -48,6 +49,22 @@ def test_a_page_is_archived_logged_and_over(bench: Bench) -> None:
     assert (line["url"], line["reason"], line["status"], line["ip"]) == (f"{HOST}/one", "fetched", 200, "192.0.2.1")
     assert line["warc"].endswith(".warc.gz")
     assert bench.frontier.state.leased == 0
+
+
+@pytest.mark.parametrize("truncated", ["", "length"])
+def test_pauses_begin_where_the_answer_ended(bench: Bench, truncated: str) -> None:
+    """Not where its page was read and compared: what other workers know of that may be far away.
+
+    One that was broken off, of which the server may have sent more, counts until its page ends.
+    """
+    page = page_of(bench.page_lease(), bench.now)
+    assert page.wire is not None
+    page.wire.truncated, host = truncated, page.lease.host
+    bench.now += host.delay_seconds / 2
+    bench.session.pages.finish(page)
+    began = bench.now if truncated else page.wire.ended_at
+    waited = bench.page_lease().leased_at - began
+    assert host.delay_seconds <= waited <= host.delay_seconds * (1 + JITTER_SHARE) + 0.1
 
 
 def test_what_is_counted(bench: Bench) -> None:

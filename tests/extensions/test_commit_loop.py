@@ -34,6 +34,7 @@ class _Crawl:
         self.committing = asyncio.Lock()
         frontier = SimpleNamespace(state=self.state, hosts=SimpleNamespace(probe_again=lambda now: False))
         self.commit_failed = 0
+        self.took_seconds, self.clock = 0.0, SimpleNamespace(at=0.0)  # of each commit
         self.role = SimpleNamespace(
             forsaken="", mend=lambda: None, reach=lambda: None, commit_failed=self._commit_failed
         )
@@ -47,6 +48,7 @@ class _Crawl:
         self.commit_failed += 1
 
     async def _commit(self, idle: Any) -> bool:
+        self.clock.at += self.took_seconds
         if self.trouble:
             raise StorageError(self.trouble)
         self.commits += 1
@@ -87,6 +89,33 @@ def test_commits_when_the_interval_is_over_and_sooner_when_very_much_has_ended()
     assert commit_loop._MOST_AT_A_TIME == 500
     assert asyncio.run(ticks()) == [0, 0, 1, 1, 2, 3]
     assert crawl.run.tallies.committed_at == 7.0
+
+
+def test_a_long_commit_holds_up_no_other() -> None:
+    """Its time counts from its beginning, so that a way to Redis of any length has as many; a failure's from its end."""
+    clock = SimpleNamespace(at=100.0)
+    crawler: Any = _Crawler()
+    loop, crawl = CommitLoop(crawler, 1.0, lambda: clock.at), _Crawl()
+    crawl.took_seconds, crawl.clock = 0.5, clock
+    crawl.run.pause = crawl.run.go_on = lambda *why: None
+    loop.engine_started()
+
+    async def seconds_until_the_next() -> float:
+        before, began = crawl.commits, clock.at
+        while crawl.commits == before:
+            clock.at += 0.25
+            await loop.tick(cast("Any", crawl))
+        return float(clock.at - began)
+
+    async def commits() -> list[float]:
+        found = [await seconds_until_the_next() for _ in range(3)]
+        crawl.trouble = "Redis does not answer"
+        clock.at += 0.5
+        await loop.tick(cast("Any", crawl))
+        crawl.trouble = ""
+        return [*found, await seconds_until_the_next()]
+
+    assert asyncio.run(commits()) == [1.5, 1.0, 1.0, 1.5]
 
 
 def test_what_was_never_durable_is_late_from_the_start_on() -> None:

@@ -129,13 +129,14 @@ class AddressTable:
         self._rest_seconds = rest_seconds
         self._free_from = free_from
         self._holders: dict[str, tuple[str, str, float]] = {}  # by address: a worker, a domain, and since when
-        self._free_at: dict[str, float] = {}
+        self._free_at: dict[str, tuple[float, str]] = {}  # and whose request was the last: it keeps the rest itself
         self._turns: defaultdict[str, AddressTurns] = defaultdict(AddressTurns)  # of those that were ever waited for
         self._sweep_at = _SWEPT_AT
 
     def reserve(self, worker: str, address: str, domain: str, now: float, *, quick_waits: bool = False) -> float:
         """0.0: the worker has the address until it gives it back, or has exited. Else see ``AddressTurns.ask``."""
-        free_at = self._free_at.get(address, self._free_from)
+        free_at, last = self._free_at.get(address, (self._free_from, ""))
+        free_at = now if last == worker else free_at
         holder, _, since = self._holders.get(address, (worker, domain, now))
         if free_at > now or holder != worker or address in self._turns:
             held_seconds = None if holder == worker else now - since
@@ -154,7 +155,7 @@ class AddressTable:
         if holder != worker:
             return
         del self._holders[address]
-        self._free_at[address] = now + self._rest_seconds
+        self._free_at[address] = now + self._rest_seconds, worker
         if (turns := self._turns.get(address)) is not None:
             turns.held(
                 domain,
@@ -171,9 +172,11 @@ class AddressTable:
         """The worker's process has ended, and with it all that it had under way."""
         for address in [address for address, (holder, _, _) in self._holders.items() if holder == worker]:
             self.rest(worker, address, now)
+        for address in [address for address, (_, last) in self._free_at.items() if last == worker]:
+            self._free_at[address] = self._free_at[address][0], ""
 
     def _sweep(self, now: float) -> None:
-        self._free_at = {address: free_at for address, free_at in self._free_at.items() if free_at > now}
+        self._free_at = {address: each for address, each in self._free_at.items() if each[0] > now}
         for address in [address for address, turns in self._turns.items() if turns.idle(now)]:
             del self._turns[address]
         self._sweep_at = max(_SWEPT_AT, 2 * len(self._free_at))
