@@ -32,7 +32,7 @@ class Outboxes:
         with the message that exceeds it.
         """
         self._messages, self._read = messages, read
-        self._receiver, self._window_bytes = receiver, window_bytes
+        self._receiver, self.window_bytes = receiver, window_bytes
         self._unposted = dict.fromkeys(messages.boxes())  # may have messages behind their place, in turn
         self._places: dict[Box, int] = {}  # the last number that was posted
         self._unread: dict[Box, deque[tuple[int, int]]] = {}  # number, bytes; in order, none empty
@@ -51,7 +51,7 @@ class Outboxes:
             up_to = self._messages.durable.last if box.outbox == self._messages.outbox else maxsize
             to, place = self._receiver(box), self._places.get(box, 0)
             at, after = place, place if box in self._unread else 0
-            while (most := min(most_bytes, self._window_bytes - self._unread_bytes[to] - chosen[to], _SLICE_BYTES)) > 0:
+            while (most := min(most_bytes, self.window_bytes - self._unread_bytes[to] - chosen[to], _SLICE_BYTES)) > 0:
                 found = (self._read or self._messages.of)(box, at, up_to, most)
                 for number, packed in found:
                     posts.append((box.partition, Posted(box.outbox, number, packed, after)))
@@ -63,7 +63,7 @@ class Outboxes:
                     if at == place:
                         del self._unposted[box]
                     break
-            self.full = self.full or self._unread_bytes[to] + chosen[to] >= self._window_bytes
+            self.full = self.full or self._unread_bytes[to] + chosen[to] >= self.window_bytes
         return posts
 
     def are_posted(self, posts: Iterable[tuple[int, Posted]]) -> None:

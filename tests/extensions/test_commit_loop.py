@@ -92,7 +92,7 @@ def test_commits_when_the_interval_is_over_and_sooner_when_very_much_has_ended()
 
 
 def test_a_long_commit_holds_up_no_other() -> None:
-    """Its time counts from its beginning, so that a way to Redis of any length has as many; a failure's from its end."""
+    """Its time counts from its beginning, so that a long way to Redis has as many; a failure's from its end."""
     clock = SimpleNamespace(at=100.0)
     crawler: Any = _Crawler()
     loop, crawl = CommitLoop(crawler, 1.0, lambda: clock.at), _Crawl()

@@ -402,6 +402,7 @@ class Fleet:
             names = await asyncio.to_thread(self.fleet.at_work)
             await asyncio.to_thread(self._identity.remember_others, names)
             self._known_workers = status.workers
+            self.store.share_inboxes(status.workers)
         if self._rejoining is not None and await self._waits(frontier, self._rejoining):
             return
         partitions, staying = self.leases.partitions, self.held.staying()

@@ -61,7 +61,8 @@ _MOST_LETTERS = 20
 _MOST_BYTES = 1 << 20
 # What the log of a worker has when it goes into journals: some twenty commits; a tenth of a MB for each worker (ours).
 _LOG_BYTES = 1 << 18
-# Of messages to a partition, in Redis and not read. More wait here: an inbox whose holder is away stays small (ours).
+# Of messages to a partition, in Redis and not read, of all workers at work. More wait here: an inbox whose holder is
+# away stays small, and so do the names of its messages, which each that comes passes (ours).
 _WINDOW_BYTES = 1 << 20
 # Messages that were posted, after which Redis is asked which were read; sooner when there is nothing else to do.
 _FORGOTTEN_AT_ONCE = 1_000
@@ -372,6 +373,10 @@ class GivingStore(RocksStore):
         """The oldest messages to partitions whose earlier ones have left the inbox."""
         asked = [p for p in partitions if p not in self._due_marks and p in self._numbers]
         return self.journals.unread(asked, limit)
+
+    def share_inboxes(self, workers: int) -> None:
+        """So many are at work, and post into the same."""
+        self._outboxes.window_bytes = max(1, _WINDOW_BYTES // max(1, workers))
 
     def read(self, partition: int, inbox: Inbox) -> None:
         """The messages of an inbox have taken effect in what was applied."""

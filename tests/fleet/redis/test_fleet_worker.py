@@ -18,6 +18,7 @@ from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.journals import PartitionJournals
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.membership import RedisFleet
+from crawlerproject.stores.rocks import giving_store
 from crawlerproject.stores.rocks.journaled_store import JournaledStore
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
@@ -82,6 +83,8 @@ def test_a_server_that_forgot_who_holds_what_is_told_again(server: RedisServer, 
     one, two = workers = [Worker(server, crawl, name, tmp_path) for name in ("one", "two")]
     run(workers, idle=False)
     assert [len(worker.fleet.held.all()) for worker in workers] == [PARTITIONS // 2] * 2
+    windows = [worker.fleet.store._outboxes.window_bytes for worker in workers]
+    assert windows == [giving_store._WINDOW_BYTES // 2] * 2
 
     partition, owners = one.fleet.held.all()[0], fleet_keys(crawl).owners
     with Redis.from_url(server.url) as client:
