@@ -222,12 +222,14 @@ packages:
 		echo "Installing$$missing"; $(APT) update -qq && $(APT) install -qq -y --no-install-recommends $$missing >/dev/null; \
 	fi
 
-# Ubuntu has Chromium as a snap only, which other programs cannot drive well: Playwright fetches one there.
+# The headless shell shows a page for a third of the CPU; some tests have Debian's whole browser. Ubuntu has it as a snap only, which
+# other programs cannot drive well: Playwright fetches both there.
 browser: | $(READY)
-	@$(PY) -c 'import sys; from crawlerproject.config.chromium import find_chromium as find; sys.exit(not find(""))' || { \
-		echo "Installing chromium"; $(APT) update -qq; \
-		$(APT) install -qq -y --no-install-recommends chromium >/dev/null 2>&1 || $(VENV)/bin/playwright install --with-deps chromium; \
-	}
+	@found=$$($(PY) -c 'from crawlerproject.config.chromium import find_chromium as find; print(find("") or "")'); \
+	case $$found in *headless*) exit;; ?*) apt-cache show chromium-headless-shell >/dev/null 2>&1 || exit 0;; esac; \
+	echo "Installing chromium-headless-shell"; $(APT) update -qq; \
+	$(APT) install -qq -y --no-install-recommends chromium-headless-shell chromium >/dev/null 2>&1 || [ "$$found" ] \
+		|| $(VENV)/bin/playwright install --with-deps chromium
 
 $(READY): requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

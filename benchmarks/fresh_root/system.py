@@ -110,9 +110,9 @@ def booted(root: Path) -> Iterator[System]:
 def prepare(root: Path, pins: Path, work: Path) -> None:
     """A Debian with systemd and a browser, the crawler in /opt, and of a checkout what the docs' lines name."""
     debian(root, "systemd-sysv", "dbus", "ca-certificates")
-    if not (root / "usr/bin/chromium").exists():
+    if not (root / "usr/bin/chromium-headless-shell").exists():
         quiet = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "install", "--no-install-recommends")
-        run("chroot", str(root), *quiet, "-y", "chromium", "libatomic1")
+        run("chroot", str(root), *quiet, "-y", "chromium-headless-shell", "libatomic1")
     shutil.rmtree(root / "opt", ignore_errors=True)
     shutil.rmtree(root / HOME, ignore_errors=True)
     wheels = root / _WHEELS

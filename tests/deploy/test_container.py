@@ -69,7 +69,7 @@ def test_a_browser_comes_with_what_controls_it() -> None:
     """Playwright's driver has its libraries with it but for one, which Debian's Chromium does not need."""
     (added,) = re.findall(r"\$\{CHROMIUM:\+([^}]*)\}", TEXT)
 
-    assert added.split() == ["chromium", "libatomic1"]
+    assert added.split() == ["chromium-headless-shell", "libatomic1"]
 
 
 def test_the_health_check_is_a_command_of_ours() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,6 +123,14 @@ def chromium() -> str:
     return path
 
 
+def whole_browser() -> str:
+    """Debian's, which `make test` installs beside it."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("a system without Debian's chromium")
+    return path
+
+
 def test_the_sockets_hear_a_browser_that_nothing_keeps_back(chromium: str) -> None:
     """Without our arguments the same page is heard: the tests below can fail."""
     with ears() as heard:
@@ -132,10 +141,14 @@ def test_the_sockets_hear_a_browser_that_nothing_keeps_back(chromium: str) -> No
     assert heard.connections != []
 
 
-def test_by_its_arguments_alone_the_browser_is_silent(chromium: str) -> None:
-    """No namespace, no script of ours, no interception but of the document: still nothing leaves."""
+@pytest.mark.parametrize("whole", [False, True])
+def test_by_its_arguments_alone_the_browser_is_silent(chromium: str, whole: bool) -> None:
+    """No namespace, no script of ours, no interception but of the document: still nothing leaves.
+
+    Neither from the headless shell nor from Debian's whole browser.
+    """
     with ears() as heard:
-        told = shown(chromium, heard, confined=True)
+        told = shown(whole_browser() if whole else chromium, heard, confined=True)
 
     assert told.startswith("tried ")
     assert (heard.datagrams, heard.connections) == ([], [])
