@@ -12,6 +12,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.crawl_kind import shared, whole_crawl
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.repartition.fact_rules import join
 from crawlerproject.fleet.repartition.repartition import move
 from crawlerproject.operator_command import OperatorCommand, locked, option
 from crawlerproject.rules.printable import counted, human_bytes, moment, without_passwords
@@ -174,4 +175,4 @@ def _into_folder(settings: BaseSettings, source: str, target: str) -> Copied:
         if not is_alone(folder):
             raise OperatorError(f"There is a crawl of several workers in {folder} already; choose another folder.")
         source_crawl = RedisCrawl(source, str(settings["FLEET_CRAWL"]))
-        return to_rocks(source_crawl, folder.frontier, lambda: folder.moved.unlink(missing_ok=True), _say)
+        return to_rocks(source_crawl, folder.frontier, join, lambda: folder.moved.unlink(missing_ok=True), _say)

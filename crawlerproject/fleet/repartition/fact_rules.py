@@ -71,7 +71,9 @@ RULES = {
     IMPORTED_FACT: Rule(FactMove.WITH_ALL),
     "unsure-until": Rule(FactMove.WITH_ALL, partial(max, key=float)),  # frontier/frontier_state.py
     "clock": Rule(FactMove.WITH_ALL, partial(max, key=float)),  # frontier/hosts/table.py
-    **{name: Rule(FactMove.WITH_ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
+    **{
+        name: Rule(FactMove.WITH_ALL, together) for name, together in COMBINED.items() if name != HUBS_FACT
+    },  # seeds and scope
     "totals": Rule(FactMove.STAYS_OR_FIRST, _sums),  # crawl/run.py
     "renders": Rule(
         FactMove.STAYS_OR_FIRST, lambda kept: b"%d" % sum(map(int, kept))
@@ -90,6 +92,11 @@ def rule_of(name: str) -> Rule:
     """What becomes of a fact."""
     prefix = next((each for each in (UNREAD_FACT, MARK_FACT) if name.startswith(each)), name)
     return RULES.get(prefix, _OF_ANOTHER_VERSION)
+
+
+def join(name: str, kept: list[bytes]) -> bytes:
+    """One value of a fact from those of several workers, of the first worker first."""
+    return rule_of(name).join(kept) if len(kept) > 1 else kept[0]
 
 
 Known = dict[str, dict[str, bytes]]
@@ -111,7 +118,7 @@ def joined(known: Known, change: PlanChange) -> Iterator[tuple[str, dict[str, by
                 if name in found and _contributes(rule, one, worker, workers)
             ]
             if kept:
-                facts[name] = rule.join(kept) if len(kept) > 1 else kept[0]
+                facts[name] = join(name, kept)
             elif rule.move is FactMove.WITH_FIRST and name in known.get(worker, {}):
                 facts[name] = rule.empty
         givers = [known[giver] for giver in change.givers_of(worker) if giver in known]

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import socket
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
-
-import orjson
 
 from crawlerproject.errors import LeaseLost, OperatorError
 from crawlerproject.stores import row_codec as tables
@@ -63,6 +61,8 @@ _WORDS = {
 _LOOKED_AT = ("hosts", "pages")
 
 Say = Callable[[str], None]
+Join = Callable[[str, list[bytes]], bytes]
+"""One value of a fact of this name, from those of several workers."""
 T = TypeVar("T")
 
 
@@ -203,7 +203,7 @@ def _text(rocks: Tables, key: bytes, page: bytes) -> Text | None:
 # --- into a folder --------------------------------------------------------------------------------
 
 
-def to_rocks(source: RedisCrawl, target: Path, whole: Callable[[], None], say: Say) -> Copied:
+def to_rocks(source: RedisCrawl, target: Path, join: Join, whole: Callable[[], None], say: Say) -> Copied:
     """Copy a crawl in Redis, at which no worker is, into the new folder ``target``; the source cannot be crawled then.
 
     ``whole`` is called before the copy gets its name.
@@ -222,7 +222,7 @@ def to_rocks(source: RedisCrawl, target: Path, whole: Callable[[], None], say: S
             say(f"goes on behind unit {done:,}")
         take_all(store, _LEASE_MS)
         rocks = store.tables
-        _take_others(rocks, journals)
+        _take_others(rocks, journals, join)
         copied = compare(rocks, journals)
         rows = [(tables.MESSAGES, key, None) for key, _ in rocks.rows(tables.MESSAGES)]
         marks = [(tables.FACTS, key, None) for key, _ in rocks.rows(tables.FACTS, prefix=MARK_FACT.encode())]
@@ -246,14 +246,14 @@ def take_all(store: JournaledStore, lease_ms: int) -> None:
         store.journals.keep(lease_ms)
 
 
-def _take_others(rocks: Tables, journals: PartitionJournals) -> None:
+def _take_others(rocks: Tables, journals: PartitionJournals, join: Join) -> None:
     """What one process needs besides: fingerprints of all hosts, first captures, unread messages, the crawl's facts."""
     link, crawl = journals.link, journals.crawl
     for key, page in _kept(rocks.rows(tables.PRINTS, behind=tables.OF_ALL_HOSTS + b"\xff"), journals):
         put(rocks, ((tables.PRINTS, *row) for row in of_all_hosts(key, page)))
     for some in _kept(journals.every_original(), journals):
         put(rocks, ((tables.PAYLOADS, key, value) for key, value in some.items()))
-    facts = _crawl_facts(link, crawl) | {UNREAD_FACT: b"%d" % journals.partitions}
+    facts = _crawl_facts(link, crawl, join) | {UNREAD_FACT: b"%d" % journals.partitions}
     mail = RocksMessages(lambda: rocks)
     for partition, inbox in journals.unread(range(journals.partitions), 1 << 30).items():
         done, unread = dict[bytes, int](), []
@@ -265,31 +265,17 @@ def _take_others(rocks: Tables, journals: PartitionJournals) -> None:
     put(rocks, ((tables.FACTS, name.encode(*tables.TEXT), value) for name, value in facts.items()))
 
 
-def _crawl_facts(link: RedisLink, crawl: str) -> dict[str, bytes]:
-    """What is known of the whole crawl, by any of its workers; lists of words, and sums, are put together."""
-    facts: dict[str, bytes] = {}
+def _crawl_facts(link: RedisLink, crawl: str, join: Join) -> dict[str, bytes]:
+    """What is known of the whole crawl, by any of its workers."""
+    found = defaultdict[str, list[bytes]](list)
     workers = sorted(name.decode() for name in link.call("HKEYS", [fleet_keys(crawl).incarnations]))
     for worker in ["", *workers]:
         for field, value in link.call("HGETALL", [worker_keys(crawl, worker).state]).items():
             kind, _, name = field.decode(*tables.TEXT).partition(":")
             if kind == "fact" and name not in OWN_FACTS:
-                facts[name] = _put_together(name, facts.get(name), value)
+                found[name].append(value)
     # Not "clean": when the workers asked last is not known, so every host waits its pause at the start.
-    return {**facts, "clean": b"0"}
-
-
-def _put_together(name: str, before: bytes | None, value: bytes) -> bytes:
-    """One fact of those of two workers."""
-    if name == "scope":
-        return b" ".join(sorted({*(before or b"").split(), *value.split()}))
-    if before is None:
-        return value
-    if name == "renders":
-        return b"%d" % (int(before) + int(value))
-    if name == "totals":
-        (*one, since), (*two, later) = orjson.loads(before), orjson.loads(value)
-        return orjson.dumps([*map(sum, zip(one, two, strict=True)), min(since, later)])
-    return before
+    return {**{name: join(name, kept) for name, kept in found.items()}, "clean": b"0"}
 
 
 # --- both ways ------------------------------------------------------------------------------------

@@ -10,10 +10,12 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.repartition.fact_rules import join
 from crawlerproject.stores import row_codec as tables
 from crawlerproject.stores.copy.copying import RedisCrawl, compare, to_redis, to_rocks
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.journals import PartitionJournals
+from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.rocks.rocks_tables import Tables, open_to_write
 from tests.commands.test_state import frontier
 from tests.stores.redis_crawls import LEASE_MS
@@ -117,4 +119,24 @@ def test_a_worker_that_is_at_work_holds_up_a_copy(sides: Sides, tmp_path: Path) 
     """Nothing is read meanwhile."""
     source = RedisCrawl(sides.journals.link.place, sides.journals.crawl)
     with pytest.raises(OperatorError, match="A worker is at work"):
-        to_rocks(source, tmp_path / "back", lambda: None, lambda word: None)
+        to_rocks(source, tmp_path / "back", join, lambda: None, lambda word: None)
+
+
+def test_facts_of_all_workers_come_back_as_one(sides: Sides, tmp_path: Path) -> None:
+    """By the rules of moves between workers: counts are sums, lists are whole."""
+    link, crawl = sides.journals.link, sides.journals.crawl
+    sides.journals.release(list(sides.journals.held))
+    for worker, pages, hosts in (("one", 3, "a.test"), ("two", 4, "b.test a.test")):
+        link.call("HSET", [fleet_keys(crawl).incarnations], worker, "1")
+        facts = {"totals": f"[{pages},10,0,{pages}]", "scope": hosts, "websub": f'[["{hosts}"]]'}
+        link.call(
+            "HSET",
+            [worker_keys(crawl, worker).state],
+            *(part for name, value in facts.items() for part in (f"fact:{name}", value)),
+        )
+    to_rocks(RedisCrawl(link.place, crawl), tmp_path / "back", join, lambda: None, lambda word: None)
+
+    with closing(open_to_write(tmp_path / "back")) as rocks:
+        assert rocks.get(tables.FACTS, b"totals") == b"[7,20,0,3]"
+        assert {b"a.test", b"b.test"} <= {*(rocks.get(tables.FACTS, b"scope") or b"").split()}
+        assert rocks.get(tables.FACTS, b"websub") == b'[["b.test a.test"],["a.test"]]'
