@@ -95,7 +95,7 @@ class Record:
     fetch_time: datetime
     status: int
     headers: Mapping[str, str]  # names in lower case
-    body: bytes | None  # without its Content-Encoding; None where it repeats one that this archive does not have
+    body: bytes | None  # without its Content-Encoding; None above 1 GiB, or where it repeats one that is not here
     mime: str
     rendered: bool
     metadata: Mapping[str, str]  # of its metadata record: hopsFromSeed, via, ...
@@ -398,7 +398,7 @@ def _record(capture: ArchivedCapture, originals: Captures) -> Record:
         body = None
     if not capture.rendered and source.member.kind != "revisit":
         coding = source.headers.get("content-encoding", "").encode("latin-1")
-        body = decode(source.member.body, coding, _MAX_BODY_BYTES).body
+        body = None if source.member.is_large else decode(source.member.body, coding, _MAX_BODY_BYTES).body
     return Record(
         url=capture.url,
         fetch_time=capture.fetched_at,

@@ -231,6 +231,8 @@ class Records:
             return b"", f"{place} is not one whole record ({member.what})"
         if member.kind != _TAKEN[capture.revisit] or member.url != capture.address.url:
             return b"", f"{place} is another record ({member.kind} of {member.url[:100]})"
+        if member.is_large:
+            return b"", f"{place} is larger than is taken"
         if isinstance(next(walk([data])), Member):
             return data, ""
         # A record of another shape becomes a gzip member of its own, its block as it is.

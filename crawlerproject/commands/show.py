@@ -50,6 +50,8 @@ class Command(OperatorCommand):
                 raise OperatorError(f"{url} was not new, and the capture that has its body is not in this archive.")
             say(f"The body is that of {original.row.url} at {original.row.timestamp}.", error=True)
             holder = captures.record(original)
+        if holder.is_large:
+            say(f"Only the beginning of the body is shown: it is in {found[-1].filename}.", error=True)
         body = holder.payload
         if not opts.raw:
             decoded = decode(holder.body, content_encoding(holder.head), _MAX_BODY_BYTES)

@@ -322,9 +322,13 @@ def _base32(digest: bytes) -> str:
 
 def holds(stated: str, data: bytes | memoryview) -> bool:
     """Whether a digest field holds, in base32 or (as others write it) in hex; what is no sha1 is not checked."""
+    return stated.partition(":")[0].lower() != "sha1" or states(stated, payload_digest(data))
+
+
+def states(stated: str, digest: bytes) -> bool:
+    """The same of the sha1 that the data has."""
     label, _, value = stated.partition(":")
-    if label != "sha1" and label.lower() != "sha1":
+    if label.lower() != "sha1":
         return True
-    digest = payload_digest(data)
     text = digest_text(digest)
     return value == text or value.upper() == text or value.lower() == digest.hex()

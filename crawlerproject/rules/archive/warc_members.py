@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha1
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 from uuid import NAMESPACE_URL, uuid5
 
 from isal import isal_zlib
 
 from crawlerproject import native
-from crawlerproject.rules.archive.http_messages import holds
+from crawlerproject.rules.archive.http_messages import MAX_LENGTH_DIGITS, digest_text, holds, states
 
 if TYPE_CHECKING:
     from warcio.archiveiterator import ArchiveIterator
@@ -28,7 +29,10 @@ _WINDOW_BYTES = (
     8192  # of them to inflate at once, at first: most members are shorter, and what is behind them is copied
 )
 MAX_RECORD_BYTES = 1 << 30
-"""Inflated size past which a member is called a flaw: a gzip bomb must not fill the memory."""
+"""Inflated size past which a record is not held whole: neither it nor a gzip bomb may fill the memory."""
+LARGE_KEPT_BYTES = 32 << 20
+"""Of such a record so much is held: more than is read of any page."""
+_LARGEST_BYTES = 1 << 36  # past which it is a flaw: a minute of inflating (ours)
 
 _GZIP = 31  # zlib's window bits for "gzip members only"
 _PLAIN = b"WARC/1."
@@ -64,6 +68,16 @@ class Fields(tuple[tuple[str, str], ...]):
         return [value for field, value in self if field == name]
 
 
+class LargeFields(Fields):
+    """Those of a record of which the beginning alone is held."""
+
+    def __init__(self, _: Iterable[tuple[str, str]], wrong_digest: str = "") -> None:
+        self.wrong_digest = wrong_digest  # the name of the sha1 digest field that does not hold
+
+    def __new__(cls, fields: Iterable[tuple[str, str]], wrong_digest: str = "") -> Self:
+        return super().__new__(cls, fields)
+
+
 class Member(NamedTuple):
     """One good record and where its gzip member lies in the file."""
 
@@ -77,6 +91,11 @@ class Member(NamedTuple):
     def end(self) -> int:
         """First byte after the member."""
         return self.offset + self.length
+
+    @property
+    def is_large(self) -> bool:
+        """Whether ``block`` is no more than the beginning of the record's."""
+        return isinstance(self.fields, LargeFields)
 
     @property
     def kind(self) -> str:
@@ -186,9 +205,12 @@ def walk(
         if isinstance(record, Flaw):
             yield record
             return
-        length = packed.offset - offset
-        member = _member(record, offset, length)
-        others = None if cut is None or isinstance(member, Member) else cut(record, offset, length)
+        length, others = packed.offset - offset, None
+        if isinstance(record, LargeRecord):
+            member = record.member(offset, length)
+        else:
+            member = _member(record, offset, length)
+            others = None if cut is None or isinstance(member, Member) else cut(record, offset, length)
         for found in (member,) if others is None else others:
             yield found
             if isinstance(found, Flaw):
@@ -206,6 +228,8 @@ def whole_length(members: Iterable[Member | Flaw]) -> int:
 
 def wrong_digest(member: Member) -> str:
     """The name of the sha1 digest field that does not hold; "" when all hold or none can be checked."""
+    if isinstance(member.fields, LargeFields):
+        return member.fields.wrong_digest
     reader = native.reader
     if reader is not None and reader.holds(member.fields, member.block):
         return ""
@@ -250,7 +274,7 @@ class _Packed:
         self._at = end
         return records, held
 
-    def next(self) -> bytes | Flaw:
+    def next(self) -> bytes | LargeRecord | Flaw:
         """What the next member holds, or what is wrong with it."""
         while len(self._chunk) - self._at <= _FLAGS and (more := next(self._source, b"")):
             self._chunk, self._at = self._chunk[self._at :] + more, 0
@@ -265,23 +289,28 @@ class _Packed:
         except _BAD_GZIP as problem:
             return Flaw(self.offset, f"bad gzip member ({problem})")
 
-    def _inflated(self) -> bytes | Flaw:
-        inflater = isal_zlib.decompressobj(_GZIP)
-        parts, taken, inflated_bytes, window_bytes = [], 0, 0, _WINDOW_BYTES
+    def _inflated(self) -> bytes | LargeRecord | Flaw:
+        inflater, large = isal_zlib.decompressobj(_GZIP), None
+        parts, taken, inflated_bytes, window_bytes = list[bytes](), 0, 0, _WINDOW_BYTES
         while True:
             window = memoryview(self._chunk)[self._at : self._at + window_bytes]
             window_bytes = CHUNK_BYTES
             part = inflater.decompress(window)
             inflated_bytes += len(part)
-            parts.append(part)
+            if large is not None:
+                large.take(part)
+            else:
+                parts.append(part)
+                if inflated_bytes > CHUNK_BYTES >= inflated_bytes - len(part):
+                    large = LargeRecord.of(b"".join(parts), self._max_bytes)
             used = len(window) - len(inflater.unused_data) if inflater.eof else len(window)
             self._at += used
             taken += used
-            if inflated_bytes > self._max_bytes:
+            if inflated_bytes > (self._max_bytes if large is None else _LARGEST_BYTES):
                 return Flaw(self.offset, f"record of more than {self._max_bytes} bytes")
             if inflater.eof:
                 self.offset += taken
-                return b"".join(parts)
+                return b"".join(parts) if large is None else large
             if not self.more():
                 return Flaw(self.offset, "torn gzip member")
 
@@ -297,8 +326,7 @@ def judged(record: bytes, offset: int, length: int) -> Member | Flaw:
     head, end, rest = record.partition(_END)
     if not end or not head.startswith(_PLAIN):
         return Flaw(offset, "no WARC header")
-    lines = [line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:]]
-    fields = Fields([(name.strip().lower(), value.strip()) for name, _, value in lines])
+    fields = _fields_of(head)
     stated = fields.first("content-length")
     if not (stated.isascii() and stated.isdigit()):
         return Flaw(offset, "no Content-Length")
@@ -307,6 +335,65 @@ def judged(record: bytes, offset: int, length: int) -> Member | Flaw:
     if len(rest) != int(stated) + len(_END) or not rest.endswith(_END):
         return Flaw(offset, f"record of {len(rest)} bytes where {stated} and two line breaks were due")
     return Member(offset, length, fields, rest[: -len(_END)])
+
+
+def _fields_of(head: bytes) -> Fields:
+    lines = [line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:]]
+    return Fields([(name.strip().lower(), value.strip()) for name, _, value in lines])
+
+
+class LargeRecord:
+    """A record that comes in parts: its beginning is kept, its digests are made as it comes."""
+
+    def __init__(self, fields: Fields, block_bytes: int) -> None:
+        self._fields, self._due = fields, block_bytes
+        self._kept, self._after, self._came = bytearray(), b"", 0
+        self._block, self._payload = (sha1(usedforsecurity=False) for _ in range(2))
+        self._payload_at: int | None = None if fields.first("content-type").startswith("application/http") else 0
+
+    @classmethod
+    def of(cls, beginning: bytes, max_bytes: int) -> LargeRecord | None:
+        """The record that begins so, if it says that it is larger than ``max_bytes``."""
+        head, end, rest = beginning.partition(_END)
+        if not end or not head.startswith(_PLAIN):
+            return None
+        fields = _fields_of(head)
+        stated = fields.first("content-length")
+        if not (stated.isascii() and stated.isdigit()) or len(stated) > MAX_LENGTH_DIGITS or int(stated) <= max_bytes:
+            return None
+        record = cls(fields, int(stated))
+        record.take(rest)
+        return record
+
+    def take(self, part: bytes) -> None:
+        """The next of it."""
+        block, after = part[: self._due - self._came], part[self._due - self._came :]
+        self._after = (self._after + after)[: len(_END) + 1]
+        self._block.update(block)
+        if self._payload_at is None:  # the head of an HTTP message is within the first part
+            found = _BLANK_LINE.search(block)
+            self._payload_at = found.end() if found is not None else len(block)
+            self._payload.update(memoryview(block)[self._payload_at :])
+        else:
+            self._payload.update(block)
+        self._kept += block[: LARGE_KEPT_BYTES - len(self._kept)]
+        self._came += len(block)
+
+    def member(self, offset: int, length: int) -> Member | Flaw:
+        """It as a whole, or what is wrong with it."""
+        if self._came != self._due or self._after != _END:
+            came = self._came + len(self._after)
+            return Flaw(offset, f"record of {came} bytes where {self._due} and two line breaks were due")
+        fields, wrong, digest = self._fields, "", self._payload.digest()
+        stated = fields.first("warc-payload-digest")
+        chunked = self._payload_at and _CHUNKED.search(self._kept, 0, self._payload_at)
+        if not states(fields.first("warc-block-digest"), self._block.digest()):
+            wrong = "WARC-Block-Digest"
+        elif fields.first("warc-type") != "revisit" and not chunked and not states(stated, digest):
+            wrong = "WARC-Payload-Digest"
+        if not stated:  # who wants to know it has no more than the beginning
+            fields = Fields((*fields, ("warc-payload-digest", f"sha1:{digest_text(digest)}")))
+        return Member(offset, length, LargeFields(fields, wrong), bytes(self._kept))
 
 
 def records_in(data: bytes, offset: int, length: int) -> Iterator[Member | Flaw]:
@@ -348,7 +435,7 @@ def plain_records(file: Readable) -> Iterator[Member | Flaw]:
 
 def _foreign_member(source: ArchiveIterator, record: Any) -> Member | Flaw:
     offset = source.offset
-    if record.length is None or record.length > MAX_RECORD_BYTES:
+    if record.length is None or record.length > _LARGEST_BYTES:
         return Flaw(offset, "no Content-Length" if record.length is None else f"record of {record.length} bytes")
     if record.format == "arc":
         fields = _of_arc(record, offset)
@@ -358,6 +445,13 @@ def _foreign_member(source: ArchiveIterator, record: Any) -> Member | Flaw:
         fields = None
     if fields is None:
         return Flaw(offset, _NO_RECORD)
+    if record.length > MAX_RECORD_BYTES:
+        large = LargeRecord(fields, record.length)
+        while part := record.raw_stream.read(CHUNK_BYTES):
+            large.take(part)
+        large.take(_END)
+        found = large.member(offset, 0)
+        return found if isinstance(found, Flaw) else found._replace(length=source.get_record_length())
     parts = []
     while part := record.raw_stream.read(MAX_RECORD_BYTES):
         parts.append(part)

@@ -1,13 +1,18 @@
 """The strict walk finds every kind of damage that other readers pass over."""
 
 import gzip
+import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlerproject import native as native_package
+from crawlerproject.rules.archive import warc_members
+from crawlerproject.rules.archive.index_rows import row_of_member
 from crawlerproject.rules.archive.warc_members import (
     CHUNK_BYTES,
+    LARGE_KEPT_BYTES,
     Fields,
     Flaw,
     Member,
@@ -114,6 +119,78 @@ def test_bomb() -> None:
     data = gzip.compress(bytes(1 << 20))
     chunks = [data[:400], data[400:]]
     assert "more than 1000" in str(list(walk(chunks, max_bytes=1000))[-1])
+
+
+# --- records that are not held whole --------------------------------------------------------------
+
+MOST = 2 * CHUNK_BYTES
+BIG = make(exchange(random.Random(1).randbytes(3 * CHUNK_BYTES) + bytes(MOST))).members
+
+
+def changed(member: bytes, old: bytes, new: bytes) -> bytes:
+    """The same member with something else in its record."""
+    return gzip.compress(gzip.decompress(member).replace(old, new, 1))
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_large_record_hides_nothing_behind_it(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has its place, its fields and the beginning of its block; its digests are looked at as it comes."""
+    if not native:
+        monkeypatch.setattr(native_package, "reader", None)
+    data = info_member() + BIG + make().members
+    whole, found = list(walk([data])), list(walk(batched(data), max_bytes=MOST))
+
+    assert [member.kind for member in whole if isinstance(member, Member)] == [
+        *("warcinfo", "request", "response", "metadata"),
+        *("request", "response", "metadata"),
+    ]
+    assert [member.is_large for member in found if isinstance(member, Member)] == [False, False, True, *[False] * 4]
+    for one, other in zip(whole, found, strict=True):
+        assert isinstance(one, Member)
+        assert isinstance(other, Member)
+        assert (one.offset, one.length, list(one.fields)) == (other.offset, other.length, list(other.fields))
+        assert wrong_digest(other) == ""
+        assert row_of_member(one) == row_of_member(other)
+    assert isinstance(found[2], Member)
+    assert found[2].block == whole[2].block[:LARGE_KEPT_BYTES]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kept", [CHUNK_BYTES // 2, MOST])
+def test_of_a_large_record_the_beginning_is_held(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So much and no more, however it comes."""
+    monkeypatch.setattr(warc_members, "LARGE_KEPT_BYTES", kept)
+    (large,) = [found for found in walk(batched(BIG), max_bytes=MOST) if isinstance(found, Member) and found.is_large]
+
+    assert len(large.block) == kept
+    assert wrong_digest(large) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (bytes(8), b"12345678", "WARC-Block-Digest"),
+        (b"WARC-Block-Digest", b"X-Was", ""),
+        (b"\r\nContent-Length: ", b"\r\nContent-Length: 1", "two line breaks were due"),
+    ],
+)
+def test_a_large_record_that_is_not_good(old: bytes, new: bytes, what: str) -> None:
+    """Damage is found as in others."""
+    request, response, _ = [gzip.compress(part) for part in parts_of(BIG)]
+    data = request + changed(response, old, new)
+    found = list(walk(batched(data), max_bytes=MOST))[-1]
+
+    assert (wrong_digest(found) == what) if isinstance(found, Member) else (what in found.what)
+
+
+def batched(data: bytes) -> list[bytes]:
+    """As files are read."""
+    return [data[start : start + CHUNK_BYTES] for start in range(0, len(data), CHUNK_BYTES)]
+
+
+def parts_of(data: bytes) -> list[bytes]:
+    """What each member holds."""
+    spans = [(found.offset, found.end) for found in walk([data]) if isinstance(found, Member)]
+    return [gzip.decompress(data[start:end]) for start, end in spans]
 
 
 def test_wrong_digest_is_named() -> None:
