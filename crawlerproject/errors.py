@@ -22,8 +22,9 @@ class OperatorError(Exception):
 def sentence_of(error: Exception) -> str:
     """What an operator is to read: an error's own words, of an OSError the file and what became of it."""
     if isinstance(error, OSError):
-        if error.errno == errno.ENOSPC and not error.filename:
-            return f"A disk is full ({error.strerror}); make room on it, and give the same command again."
+        if error.errno == errno.ENOSPC:
+            where = f"The disk of {error.filename}" if error.filename else "A disk"
+            return f"{where} is full ({error.strerror}); make room on it, and give the same command again."
         return f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
     return str(error)
 

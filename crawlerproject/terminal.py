@@ -21,12 +21,13 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
 import orjson
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
+from scrapy.settings import BaseSettings, default_settings
 
 from crawlerproject.command_list import as_typed
 from crawlerproject.errors import sentence_of
@@ -72,6 +73,9 @@ def refusal(error: Exception) -> UsageError:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Have a command's refusals, argparse's own included, in one line, and its help without false headings.
 
+    And what ``-s`` gives to a setting of Scrapy's that is a dictionary is one: Scrapy says of another value that it
+    was not written as NAME=VALUE.
+
     Scrapy makes a heading of each line that ends in a colon, as "(default:" may where a line is broken.
     """
 
@@ -82,7 +86,19 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     def split_lines(formatter: Any, text: str, width: int) -> list[str]:
         return [line + " " * line.endswith(":") for line in kind._split_lines(formatter, text, width)]
 
+    def setting(text: str) -> str:
+        name, given, value = text.partition("=")
+        if given and isinstance(getattr(default_settings, name, None), dict):
+            with suppress(ValueError):
+                if isinstance(json.loads(value), dict):
+                    return text
+            raise argparse.ArgumentTypeError(f'{name} is {value!r}; write it as a JSON object: {{"NAME": VALUE}}.')
+        return text
+
     parser.error = error  # type: ignore[method-assign]
+    for action in parser._actions:
+        if action.dest == "set":
+            action.type = setting
     kind: Any = parser.formatter_class
     ours: Any = type(kind.__name__, (kind,), {"_split_lines": split_lines})
     parser.formatter_class = ours

@@ -95,7 +95,10 @@ def test_every_command_describes_itself(name: str, command: OperatorCommand) -> 
             OSError(errno.ENOSPC, "No room"),
             "A disk is full (No room); make room on it, and give the same command again.",
         ),
-        (OSError(errno.ENOSPC, "No room", "x.warc.gz"), "x.warc.gz: No room"),
+        (
+            OSError(errno.ENOSPC, "No room", "x.warc.gz"),
+            "The disk of x.warc.gz is full (No room); make room on it, and give the same command again.",
+        ),
         (OSError("torn"), "torn"),
         (OperatorError("a\x1b[31m\nb"), "a\\x1b[31m\\nb"),
     ],

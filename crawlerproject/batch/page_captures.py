@@ -5,12 +5,13 @@ Of a page that a browser made, title, text and links are those of what it made: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.rules.archive.http_messages import PACKED
 from crawlerproject.rules.archive.index_rows import timestamp_of
+from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.rules.consent.verdict import NOTE, strictest
 from crawlerproject.rules.page.extract import PageText, read_page, read_title
 from crawlerproject.rules.page.page import is_html
@@ -62,12 +63,14 @@ def is_prerequisite(capture: ArchivedCapture) -> bool:
     return capture.notes.get("hopsFromSeed", _UNKNOWN).rstrip(_REDIRECT).endswith(_PREREQUISITE)
 
 
-def pages_of(warc: Path, *, text: bool, progress: Progress) -> Iterator[WaczPage]:
-    """Every HTML answer with status 200, up to the file's first flaw.
+def pages_of(
+    warc: Path, *, text: bool, progress: Progress, flawed: Callable[[Flaw], object] = lambda flaw: None
+) -> Iterator[WaczPage]:
+    """Every HTML answer with status 200, up to the file's first flaw, which ``flawed`` takes.
 
     And each page as its scripts left it, marked ``rendered``; its answer may be in an earlier file.
     """
-    for capture in captures_in(warc, progress):
+    for capture in captures_in(warc, progress, flawed=flawed):
         if capture.member.kind == "revisit" or capture.status != _OK:
             continue
         page, hops = PageCapture(capture), capture.notes.get("hopsFromSeed", _UNKNOWN).rstrip(_REDIRECT)

@@ -31,6 +31,8 @@ from crawlerproject.terminal import quiet_scrapy
 class Command(SpiderCommandMixin, ScrapyCrawl):
     """Scrapy's own command with a preflight check."""
 
+    starts_workers = False  # else the spider is of this process, and says itself what it skips
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Our panel and our summary say what Scrapy's first and last lines say."""
         super().process_options(args, opts)
@@ -79,7 +81,7 @@ class Command(SpiderCommandMixin, ScrapyCrawl):
             elif seeds is None:
                 raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
             if seeds is not None:
-                seeds_with_options(seeds, opts.spargs.get("scope", "any"))
+                seeds_with_options(seeds, opts.spargs.get("scope", "any"), warn=self.starts_workers)
             begun = has_begun(whole_crawl(self.settings))  # the check makes a frontier
             check(self.settings, folder)
             if file is not None and begun:

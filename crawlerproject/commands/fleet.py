@@ -33,6 +33,7 @@ class Command(CrawlCommand):
 
     # The crawls are the workers'. A process made for nothing leaves an event loop that complains as it goes.
     requires_crawler_process = False
+    starts_workers = True
     _run = uuid.uuid4().hex  # what this start is called
 
     def syntax(self) -> str:

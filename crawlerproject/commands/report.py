@@ -17,6 +17,7 @@ from crawlerproject.operator_command import SPAN, InspectCommand, span_of
 from crawlerproject.reports.crawl_report import Count, SeedEnd, crawl_report, listed
 from crawlerproject.reports.report_page import Title, page
 from crawlerproject.rules.printable import counted
+from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.terminal import say, say_json
 
 # Of a crawl's statistics those on URLs that it refused.
@@ -49,10 +50,7 @@ class Command(InspectCommand):
             return
         target = Path(args[0] if args else "report.html")
         title = Title(title_of(crawl.settings, crawl.folder), str(crawl.settings["CRAWL_DESCRIPTION"] or ""))
-        try:
-            target.write_text(page(title, report, dict(states.most_common()), traps, str(crawl.folder)), "utf-8")
-        except OSError as error:
-            raise OperatorError(f"{target} cannot be written ({error.strerror}).") from error
+        write_whole(target, page(title, report, dict(states.most_common()), traps, str(crawl.folder)).encode())
         say(f"{target}: {counted(report.pages, 'page')} of {counted(report.hosts, 'host')}")
 
 
@@ -63,7 +61,7 @@ def _unasked(crawl: CrawlView, store: View, asked: set[str], file: CrawlFile | N
     from crawlerproject.crawl.start.preflight import seeds_with_options  # Scrapy imports every command at each start
 
     try:
-        addresses, problems, _ = seeds_with_options(file.seeds, "any")
+        addresses, problems, _ = seeds_with_options(file.seeds, "any", warn=False)  # the page lists them
     except OperatorError:  # the list has been moved away since
         return
     why = crawl.why(store)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import OperatorCommand, one_argument
+from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.terminal import say
 
 _PACKAGE = "crawlerproject"
@@ -36,7 +37,7 @@ class Command(OperatorCommand):
             raise OperatorError(f"{folder / there[0]} is there already; name another folder.")
         (folder / "systemd").mkdir(parents=True, exist_ok=True)
         for name, text in sorted(files.items()):
-            (folder / name).write_text(text)
+            write_whole(folder / name, text.encode())
             say(str(folder / name))
 
 

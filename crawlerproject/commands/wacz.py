@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crawlerproject import __version__
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import settings_there
 from crawlerproject.operator_command import Bytes, OperatorCommand, named_archives, option
-from crawlerproject.rules.printable import counted
+from crawlerproject.rules.printable import counted, listed
 from crawlerproject.stores.archive.wacz_file import (
     Packing,
+    WaczPage,
     WaczSigner,
     is_being_closed,
     parts_of,
@@ -21,6 +24,9 @@ from crawlerproject.stores.archive.wacz_file import (
     write_wacz,
 )
 from crawlerproject.terminal import say
+
+if TYPE_CHECKING:
+    from crawlerproject.rules.archive.warc_members import Flaw
 
 
 class Command(OperatorCommand):
@@ -68,7 +74,12 @@ class Command(OperatorCommand):
             say("The WARC file that is still written is left out.", error=True)
         # Each file is copied, and then read for its pages.
         with Bytes("Packing", [*warcs, *warcs]) as progress:
-            pages_of_warc = partial(pages_of, text=opts.text, progress=progress.advance)
+            flaws: dict[str, Flaw] = {}  # by file
+
+            def pages_of_warc(warc: Path) -> Iterator[WaczPage]:
+                flawed = partial(flaws.setdefault, warc.name)
+                return pages_of(warc, text=opts.text, progress=progress.advance, flawed=flawed)
+
             packing = Packing(time.time(), progress.advance, pages_of_warc, opts.text, sign, *heading)
             if opts.split_bytes is None:
                 pages = write_wacz(target, warcs, packing)
@@ -80,3 +91,6 @@ class Command(OperatorCommand):
                 whole = target.with_suffix(".json")
                 packed = f"{counted(len(warcs), 'WARC file')}, {counted(pages, 'page')}"
                 say(f"{whole} names {counted(len(parts), 'file')}: {packed}")
+        if flaws:
+            where = listed([f"{name} at byte {flaw.offset} ({flaw.what})" for name, flaw in flaws.items()])
+            say(f"{counted(len(flaws), 'WARC file')} damaged, pages behind that not listed: {where}", error=True)

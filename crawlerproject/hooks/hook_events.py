@@ -10,6 +10,7 @@ import logging
 import os
 import queue
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -79,7 +80,10 @@ def hook_of(command: str, url: str, timeout_seconds: float) -> Hook:
 def hook_in(settings: BaseSettings) -> Hook:
     """The hook of HOOK_COMMAND, HOOK_URL and HOOK_TIMEOUT_SECONDS. Raises ValueError."""
     timeout_seconds = settings.getfloat("HOOK_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
-    return hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], timeout_seconds)
+    hook = hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], timeout_seconds)
+    if hook.command and shutil.which(hook.command[0]) is None:
+        raise ValueError(f"HOOK_COMMAND names {hook.command[0]!r}, and there is no such program; give its path.")
+    return hook
 
 
 class Delivery:

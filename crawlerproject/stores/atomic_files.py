@@ -99,8 +99,10 @@ def whole_file(path: Path, mode: int = _ANY, *, durable: bool = True) -> Iterato
         part.replace(path)
         if durable:
             sync_path(path.parent)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # of writing: the system names no file
+            error.filename = str(path)
         raise
 
 

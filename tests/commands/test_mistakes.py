@@ -64,6 +64,11 @@ MISTAKES: list[tuple[str, str]] = [
     ("crawl web -a seeds={seeds} -s DOWNLOAD_BIND_ADDRESS=192.0.2.1", "use an IP address of this machine."),
     ("crawl web -a seeds={seeds} -s LOG_LEVEL=LOUD", "use DEBUG, INFO, WARNING, ERROR or CRITICAL."),
     ("crawl web -a seeds={seeds} -s LOG_FILE={nowhere}/log", "cannot be written (No such file or directory)"),
+    ("crawl web -a seeds={seeds} -s ITEM_PIPELINES=x", "ITEM_PIPELINES is 'x'; write it as a JSON object"),
+    ("status -s EXTENSIONS=[1]", "EXTENSIONS is '[1]'; write it as a JSON object"),
+    ("crawl web -a seeds={seeds} -s RENDER_PROXIES=foo {reach}", "RENDER_PROXIES has 'foo' (not a proxy address)"),
+    ("crawl web -a seeds={seeds} -s RENDER_PROXIES=socks5://a:1 {reach}", "only http:// proxies are supported"),
+    ("crawl web -a seeds={seeds} -s HOOK_COMMAND={nowhere} {reach}", "names '{nowhere}', and there is no such program"),
     ("crawl web -a seeds={seeds} -s X", "Invalid -s value, use -s NAME=VALUE"),
     ("crawl web -a seeds={seeds} -o items.docx", "Unrecognized output format 'docx'"),
     ("crawl plan", "There is no plan; make one with scrapy plan and give it with -a plan=FILE."),
@@ -99,7 +104,7 @@ MISTAKES: list[tuple[str, str]] = [
 def told(text: str, folder: Path) -> str:
     """With the names of what is there, and of what is not."""
     names = {name: folder / name for name in ("seeds", "empty", "folder", "nowhere")}
-    return text.format(**names)
+    return text.format(**names, reach="-s CRAWLER_CONTACT=a@b.test")
 
 
 def run(text: str, folder: Path) -> Done:

@@ -45,6 +45,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "crawl"
 
 
+def test_a_seed_that_is_skipped_is_named_once(folder: Path) -> None:
+    """Not by the check before the start and by the spider."""
+    named = [line for line in (folder.parent / "crawl.log").read_text().splitlines() if "is skipped" in line]
+    assert [line.partition("WARNING: ")[2].split(": ", 1)[1] for line in named] == [
+        "unsupported-scheme: 'ftp://plain1.test/' is skipped"
+    ]
+
+
 def robots(row: dict[str, Any]) -> bool:
     """Whether the line is of a robots.txt."""
     return str(row["hop"]).rstrip("R").endswith("P")

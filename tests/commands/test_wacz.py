@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,26 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert "scrapy index makes it" in unindexed.stderr
     assert "has no closed WARC file yet" in nothing.stderr
     assert not list(tmp_path.glob("y.wacz*"))
+
+
+def test_a_file_that_is_cut_is_named(tmp_path: Path) -> None:
+    """It is packed as it is; its pages behind the cut are not listed, and one sentence says so."""
+    folder = archive(tmp_path, [f"http://a.example.com/{number}" for number in range(9)])
+    (warc,) = (folder / "warc").iterdir()
+    with warc.open("r+b") as file:
+        file.truncate(warc.stat().st_size // 2)
+
+    done = scrapy("wacz", str(folder), "-o", str(tmp_path / "x.wacz"))
+
+    assert done.returncode == 0
+    pages = re.search("1 WARC file, ([1-8]) pages", done.stdout)
+    assert pages
+    assert re.fullmatch(
+        rf"1 WARC file damaged, pages behind that not listed: {warc.name} at byte \d+ \(.+\)\n", done.stderr
+    )
+    with zipfile.ZipFile(tmp_path / "x.wacz") as packed:
+        assert packed.read(f"archive/{warc.name}") == warc.read_bytes()
+        assert len(listed(packed, "pages")) == 1 + int(pages[1])
 
 
 def found_by(folder: Path, number: int, url: str, hops: str = "L") -> None:

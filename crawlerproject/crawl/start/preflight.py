@@ -27,10 +27,12 @@ from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.config.values import identity, list_of, preset_of, rest_limits_of
 from crawlerproject.crawl.run import has_counted_none
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_signing, check_values
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.pool import MAX_IDLE_CONNECTIONS
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.hooks.hook_events import hook_in
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.printable import without_passwords
 from crawlerproject.rules.url.refused_urls import AddressRules
 from crawlerproject.rules.url.scope import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
@@ -52,10 +54,11 @@ MODES = ("crawl", "recrawl")
 _OTHERS = 200
 
 
-def seeds_with_options(seeds: str, scope: str) -> Seeds:
+def seeds_with_options(seeds: str, scope: str, *, warn: bool = True) -> Seeds:
     """The seeds of ``-a seeds=``: a file (one URL a line, its options behind it) or URLs separated by commas.
 
-    Lines that are no URLs are reported with their number and skipped; nothing usable raises OperatorError.
+    Lines that are no URLs are skipped, and reported with their number unless ``warn`` is off; nothing usable raises
+    OperatorError.
     """
     if scope not in SCOPES:
         raise OperatorError(f"The scope {scope!r} is unknown; use one of {', '.join(SCOPES)}.")
@@ -67,7 +70,7 @@ def seeds_with_options(seeds: str, scope: str) -> Seeds:
     except BadOption as error:
         raise OperatorError(f"{source}, {error}.") from None
     addresses, problems, _ = read
-    for problem in problems:
+    for problem in problems if warn else ():
         logger.warning("%s, line %d: %s: %r is skipped", source, problem.line_number, problem.reason, problem.text)
     if not addresses:
         detail = "" if not problems else f": line {problems[0].line_number} is {problems[0].reason}"
@@ -220,6 +223,18 @@ def _check_services(settings: BaseSettings) -> None:
         hook_in(settings)
     except ValueError as error:
         raise OperatorError(str(error)) from None
+    if proxies := list_of(settings, "RENDER_PROXIES"):
+        from crawlerproject.fetch.download_handler import parse_proxy  # the crawl's, which imports it later
+
+        for proxy in proxies:
+            try:
+                if ":" not in proxy:
+                    raise FetchError(Reason.PROXY_FAILED, "not a proxy address")
+                parse_proxy(proxy)
+            except FetchError as error:
+                raise OperatorError(
+                    f"RENDER_PROXIES has {without_passwords(proxy)!r} ({error.detail}); use http://host:port."
+                ) from None
     if settings["ARCHIVE_URL"]:
         from crawlerproject.stores.uploads.upload_target import checked_url  # no other crawl imports it
 

@@ -341,11 +341,14 @@ class CaptureReader:
         return waiting
 
 
-def captures_in(path: Path, progress: Progress | None = None, number: int = 0) -> Iterator[ArchivedCapture]:
-    """The captures of a file in order, up to its first flaw, without those that were withdrawn."""
+def captures_in(
+    path: Path, progress: Progress | None = None, number: int = 0, flawed: Callable[[Flaw], object] = lambda flaw: None
+) -> Iterator[ArchivedCapture]:
+    """The captures of a file in order, up to its first flaw, which ``flawed`` takes, without the withdrawn ones."""
     reader = CaptureReader(path, number)
     for member in shown_members(path, progress):
         if isinstance(member, Flaw):
+            flawed(member)
             break
         if (capture := reader.take(member)) is not None:
             yield capture
