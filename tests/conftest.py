@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.web import zygote
 
 TESTS = Path(__file__).parent
 
@@ -45,6 +48,12 @@ _BEGIN = {"longest": 0.0, "crawls": 0.4, "computing": 0.0}
 _END = {"longest": 0.4, "crawls": 0.9, "computing": 1.0}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers fork what they start off one process: to prepare one of their own takes each 1.7 s of CPU."""
+    if config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        zygote.share()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """What is collected stays: to look for garbage in it takes seconds, in each worker and again in its tests."""
@@ -53,6 +62,9 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
     yield
     gc.freeze()
     gc.enable()
+    # At the interpreter's end it is garbage like all else: libraries in C complain of what is left. Not before: pytest
+    # looks through all that is not frozen twice as it ends, which takes a second.
+    atexit.register(gc.unfreeze)
 
 
 def _import_share(config: pytest.Config) -> None:
@@ -74,11 +86,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     if os.environ.get("SECOND_LOOK") and len({item.path for item in session.items}) > MOST_LOOKED_AT_TWICE:
         pytest.exit("Too many have failed to be tried once more.", returncode=1)
-
-
-def pytest_unconfigure() -> None:
-    """At the interpreter's end it is garbage like all else: libraries in C complain of what is left."""
-    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@ Most of what the suite spent was the import of Scrapy, Twisted, numpy and the cr
 each of several hundred processes. ``Process`` and ``run`` are for them what ``subprocess`` has. What is forked has its
 own arguments, environment, folder and files; what the crawler does as it is imported is done again, or it is imported
 anew. Its end runs what waits for it, and leaves all else to the kernel. ``scrapy fleet`` forks its workers off a second
-such process. Outside pytest nothing is forked: benchmarks pay for their start.
+such process. All workers of pytest-xdist have one. Outside pytest nothing is forked: benchmarks pay for their start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import pkgutil
 import random
 import resource
 import runpy
+import select
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -235,18 +237,38 @@ def _python_path(environment: Mapping[str, str]) -> list[str]:
 
 
 _given: list[socket.socket] = []
+_SHARED = "TESTS_ZYGOTE"  # in the environment of workers: where the one of all listens
+
+
+def share() -> None:
+    """Have the workers that this process will start ask one zygote, which ends with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="zygote"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[_SHARED] = str(folder / "socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(os.environ[_SHARED])
+        listener.listen()
+        _start(listener)
 
 
 @cache
 def _zygote() -> socket.socket:
-    """Of this process; it ends with it."""
+    """Of this process, or of all workers; it ends with those who ask it."""
     if _given:
         return _given[0]
+    if _SHARED in _ENVIRONMENT:
+        asking = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        asking.connect(_ENVIRONMENT[_SHARED])
+        return asking
+    return _start()
+
+
+def _start(*listener: socket.socket) -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        number = theirs.fileno()
-        command = [sys.executable, "-m", __name__, str(number)]
-        process = subprocess.Popen(command, cwd=PROJECT, env=_without_settings(), pass_fds=[number])
+        numbers = [each.fileno() for each in (theirs, *listener)]
+        command = [sys.executable, "-m", __name__, *map(str, numbers)]
+        process = subprocess.Popen(command, cwd=PROJECT, env=_without_settings(), pass_fds=numbers)
     atexit.register(process.wait)
     atexit.register(ours.close)
     return ours
@@ -266,14 +288,19 @@ def _is_read(name: str) -> bool:
 # --- The zygote ----------------------------------------------------------------------------------
 
 
-def _serve(asked: socket.socket) -> None:
-    """Fork for each message, and send how each child ended; returns in a child, its program being the arguments."""
+def _serve(owner: socket.socket, listener: socket.socket | None = None) -> None:
+    """Fork for each message, and send how each child ended; returns in a child, its program being the arguments.
+
+    Messages come from the ``owner``, with which this ends, and from those that connect to the ``listener``.
+    """
     children: dict[int, tuple[int, socket.socket]] = {}  # pidfd -> (pid, where to say how it ended)
+    sockets = {owner.fileno(): owner} | ({listener.fileno(): listener} if listener is not None else {})
     ready = selectors.DefaultSelector()
-    ready.register(asked, selectors.EVENT_READ)
+    for number in sockets:
+        ready.register(number, selectors.EVENT_READ)
     while True:
         for key, _ in ready.select():
-            if key.fileobj is not asked:
+            if key.fd in children:
                 pid, answers = children.pop(key.fd)
                 ready.unregister(key.fd)
                 os.close(key.fd)
@@ -281,13 +308,23 @@ def _serve(asked: socket.socket) -> None:
                 with answers:
                     _send(answers, json.dumps([status, *_spent(usage)]))
                 continue
+            asked = sockets[key.fd]
+            if asked is listener:
+                asking = listener.accept()[0]
+                sockets[ready.register(asking.fileno(), selectors.EVENT_READ).fd] = asking
+                continue
             message, fds, _, _ = socket.recv_fds(asked, _MESSAGE_BYTES, _MOST_FILES)
-            if not message:
+            if not message and asked is owner:
                 sys.exit()  # the tests have ended
+            if not message:
+                ready.unregister(key.fd)
+                sockets.pop(key.fd).close()
+                continue
             pid = os.fork()
             if not pid:
                 ready.close()
-                asked.close()
+                for other in sockets.values():
+                    other.close()
                 for number, (_, others) in children.items():
                     os.close(number)
                     others.close()
@@ -465,9 +502,10 @@ def _import_all(package: str) -> None:
 
 
 if __name__ == "__main__":
+    _sockets = [socket.socket(fileno=int(number)) for number in sys.argv[1:]]
+    select.select(_sockets, [], [])  # tests that fork nothing end before
     _import_libraries()
     _import_crawler()
     gc.collect()
     gc.freeze()  # a child's collector need not touch what all share
-    with socket.socket(fileno=int(sys.argv[1])) as _asked:
-        _serve(_asked)
+    _serve(*_sockets)
