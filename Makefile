@@ -64,10 +64,10 @@ search: $(READY) native
 	@$(PY) scripts/search.py -- $(ARGS)
 
 test: packages browser native $(DEV_READY) $(TOOLS_READY)
-	@# Whole files at a time: crawls are shared within one. They mostly wait, so that two cores have time for the checks
-	@# beside five workers. tests/conftest.py has the longest begin. What one worker has compiled, the others read.
+	@# Whole files at a time: crawls are shared within one. They mostly wait: five workers left two cores idle for a fifth
+	@# of the time. tests/conftest.py has the longest begin. What one worker has compiled, the others read.
 	@mkdir -p build; ($(CHECKS)) >build/checks.log 2>&1 & checks=$$!; \
-	env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n 5 --dist loadfile --no-loadscope-reorder \
+	env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n 7 --dist loadfile --no-loadscope-reorder \
 		-m "not long_attack"; tests=$$?; \
 	if [ $$tests -eq 1 ]; then echo "Once more, alone, what has failed:"; \
 		SECOND_LOOK=1 $(PY) -m pytest -q -n 0 --last-failed --last-failed-no-failures none -m "not long_attack"; tests=$$?; \

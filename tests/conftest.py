@@ -29,17 +29,22 @@ settings.load_profile("suite")
 
 # Files that take longest, by the wall clock: begun first, so that none of them is the tail of the suite.
 LONGEST = (
-    "scrapyd/test_scrapyd", "crawls/test_faults", "crawls/test_coming_back", "crawls/test_render",
-    "hostile/rendering/test_widgets", "commands/test_state", "crawls/fleet/test_render", "hostile/test_idioms",
-    "crawls/fleet/test_redis_forgot", "crawls/test_kills", "hostile/test_strangers_links",
-    "hostile/rendering/test_webrtc", "hostile/test_terminal", "crawls/test_full_disk", "crawls/test_pushes",
-    "deploy/test_alert_scenarios", "crawls/operator/test_backups", "crawls/test_killed_recrawl",
-    "crawls/fleet/test_kills", "crawls/operator/test_orders", "hostile/test_stops", "rules/test_linear_readers",
-    "crawls/fleet/test_half_ended", "crawls/fleet/test_fleet", "extensions/test_status_server",
-    "stores/uploads/test_uploader", "rules/test_linear_patterns", "hostile/robots/test_files",
-    "crawls/archive/test_other_tools", "crawls/test_politeness", "crawls/operator/test_limits",
-    "hostile/test_slow_neighbours", "batch/test_steps", "crawls/fleet/test_local", "recovery/test_rebuild",
-    "test_package", "test_addon", "commands/test_report", "crawls/operator/test_stop",
+    "crawls/test_faults", "commands/test_fleet_folders", "commands/test_state", "scrapyd/test_scrapyd",
+    "batch/test_steps", "recovery/test_rebuild", "crawls/test_coming_back", "crawls/test_render",
+    "stores/uploads/test_uploader", "test_package", "fleet/test_shared_addresses", "frontier/test_law",
+    "hostile/test_idioms", "commands/test_looking", "hostile/test_terminal", "hostile/rendering/test_widgets",
+    "crawls/operator/test_stop", "commands/test_report", "documents/test_document_texts", "crawls/fleet/test_render",
+    "crawls/fleet/test_rejoin", "test_addon", "crawls/test_full_disk", "extensions/test_status_server",
+    "commands/test_read_only", "crawls/archive/test_other_tools", "crawls/operator/test_backups",
+    "hostile/test_stops", "crawls/operator/test_orders", "crawls/operator/test_limits", "crawls/test_pushes",
+    "crawls/test_killed_recrawl", "hostile/test_strangers_links", "hostile/rendering/test_webrtc",
+    "commands/test_elsewhere", "crawls/test_kills", "commands/test_shared_walks", "batch/test_commoncrawl",
+    "crawls/fleet/test_kills", "desk/test_desk", "crawls/fleet/test_fleet", "native/test_lexbor",
+    "crawls/fleet/test_redis_forgot", "crawls/fleet/test_lost_worker", "rules/robots/test_matcher",
+    "crawls/fleet/test_local", "inspection/test_explanation", "native/test_member", "crawls/test_politeness",
+    "hostile/test_slow_neighbours", "crawls/operator/test_resume", "commands/test_shell",
+    "hostile/robots/test_files", "rules/test_linear_readers", "crawls/fleet/test_half_ended",
+    "rules/test_linear_patterns",
 )  # fmt: skip
 MOST_LOOKED_AT_TWICE = 3  # files
 _CRAWLS = ("crawls/", "hostile/", "commands/", "addon/", "recovery/")
@@ -80,7 +85,7 @@ def _import_share(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """`make test` tries what has failed once more, alone: five workers on two cores may stall any one for seconds.
+    """`make test` tries what has failed once more, alone: seven workers on two cores may stall any one for seconds.
 
     More than that many files are no chance.
     """
