@@ -13,6 +13,7 @@ from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.url.scope import BadOption, Seeds, seeds_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import spool_seeds
+from crawlerproject.stores.operator_files.watched_lists import lines_of
 from crawlerproject.terminal import say, say_json
 
 
@@ -82,6 +83,6 @@ def _seeds(lines: list[str]) -> Seeds:
 
 def _lines(path: str) -> list[str]:
     try:
-        return Path(path).read_text("utf-8-sig", errors="replace").splitlines()
+        return lines_of(Path(path))
     except OSError as error:
         raise OperatorError(f"The seeds file {path} cannot be read ({error.strerror}).") from error

@@ -26,6 +26,7 @@ from crawlerproject.terminal import say, say_json
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: until the status file is written again, and a slow disk.
 _PATIENCE_SECONDS = 10.0
+_NOT_UTF_8 = (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b")  # the marks of UTF-16 and gzip
 _LIST_MODE = 0o644  # who was promised what is no secret, and a crawl of another user may read it
 
 
@@ -124,6 +125,7 @@ def add(path: Path, host: str, why: str, now: datetime, *, whole_suffix: bool = 
     known = NeverCrawlLists([path]).listing(domain, 0.0) if path.exists() else None
     if known is not None:
         return known.text, known.line, False
+    _check_changeable(path)
     line = f"{domain}  # {why}, {now:%Y-%m-%d}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,6 +148,7 @@ def remove(lists: NeverCrawlLists, host: str, why: str, now: datetime) -> list[L
             f"{domain} itself is on no list; line {listing.line} of {listing.path} excludes {above} and all below it."
         )
     for path in filter(Path.exists, map(Path, lists.versions)):
+        _check_changeable(path)
         lines = path.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
         named = [place for place, line in enumerate(lines) if domain in Exclusion.parse([line])[0].domains]
         found = [Listing(path, place + 1, lines[place].strip()) for place in named]
@@ -158,6 +161,12 @@ def remove(lists: NeverCrawlLists, host: str, why: str, now: datetime) -> list[L
                 raise OperatorError(f"{error}; check its permissions.") from error
         changes += found
     return changes
+
+
+def _check_changeable(path: Path) -> None:
+    """Refuse a list to which a line in UTF-8 cannot be added."""
+    if path.exists() and path.read_bytes()[:2] in _NOT_UTF_8:
+        raise OperatorError(f"{path} is in UTF-16 or packed, which crawls read; to be changed here it must be UTF-8.")
 
 
 def _domain(host: str) -> str:

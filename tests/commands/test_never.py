@@ -43,6 +43,16 @@ def test_a_public_suffix_is_refused(tmp_path: Path, suffix: str) -> None:
     assert add(path, suffix, "x", NOW, whole_suffix=True)[1:] == (1, True)
 
 
+def test_a_list_in_utf_16_is_not_mixed_with_utf_8(tmp_path: Path) -> None:
+    """Crawls read it; what is added here could not be read."""
+    path = tmp_path / "never.txt"
+    path.write_text("a.example\n", "utf-16")
+
+    assert add(path, "a.example", "x", NOW) == ("a.example", 1, False)
+    with pytest.raises(OperatorError, match=r"never\.txt is in UTF-16 or packed, .* it must be UTF-8"):
+        add(path, "b.example", "x", NOW)
+
+
 @pytest.mark.parametrize("host", ["example.com", "www.example.co.uk", "me.github.io", "192.0.2.7", "localhost"])
 def test_what_has_an_owner_is_taken(tmp_path: Path, host: str) -> None:
     """Domains, names below them, users of a hoster, addresses, names of one's own network."""

@@ -38,6 +38,7 @@ from crawlerproject.rules.url.scope import SCOPES, BadOption, Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.crawl_folders import is_alone, read_plan, refuse_part
+from crawlerproject.stores.operator_files.watched_lists import lines_of
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.rocks_store import FrontierView
 from crawlerproject.stores.rocks.rocks_tables import OPEN_FILES
@@ -137,7 +138,7 @@ def _seeds_file(seeds: str) -> Path | None:
 def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
     try:
         if (file := _seeds_file(seeds)) is not None:
-            return seeds, file.read_text("utf-8-sig", errors="replace").splitlines()
+            return seeds, lines_of(file)
     except OSError as error:
         raise OperatorError(
             f"The seeds file {seeds} cannot be read ({error.strerror}); check its permissions."

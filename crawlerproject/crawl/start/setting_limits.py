@@ -21,6 +21,7 @@ from crawlerproject.fetch.http1 import SIGNATURE_FIELDS
 from crawlerproject.fetch.tls import make_context
 from crawlerproject.rules.politeness.pauses import HostPaces
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
+from crawlerproject.stores.operator_files.watched_lists import lines_of
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +144,7 @@ def _check_host_paces(path: str) -> None:
     """A line that is skipped while the crawl runs is a pause that a site's owner does not get."""
     if not path:
         return
-    _, problems = HostPaces.parse(Path(path).read_text("utf-8", errors="replace").splitlines())
+    _, problems = HostPaces.parse(lines_of(Path(path)))
     if problems:
         first = problems[0]
         more = f" ({len(problems):,} such lines)" if len(problems) > 1 else ""

@@ -224,6 +224,9 @@ class Seeds(NamedTuple):
     options: dict[str, str]  # by the seed's URL: ``key=value``, separated by blanks; seeds that have any
 
 
+_LOST = "\ufffd"  # what no UTF-8 was
+
+
 def seeds_of(text_lines: Iterable[str]) -> Seeds:
     """One URL a line, or several with blanks between them, options behind. Raises BadOption.
 
@@ -237,6 +240,9 @@ def seeds_of(text_lines: Iterable[str]) -> Seeds:
     for number, line in enumerate(text_lines, 1):
         written, *rest = _OPTIONS.split(_without_comment(line), maxsplit=1)
         for text in _several(written):
+            if _LOST in text:  # it would be asked for as another URL
+                problems.append(BadSeed(number, text, Reason.INVALID_URL))
+                continue
             try:
                 address = parse(f"https://{text}" if _BARE.fullmatch(text) else text)
             except UrlRefused as refused:

@@ -13,15 +13,18 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from errno import EINVAL
 from math import inf
 from operator import is_not
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from crawlerproject.rules.archive.http_messages import PACKED
 from crawlerproject.rules.archive.withdrawal import Withdrawal, Withdrawn
 from crawlerproject.rules.politeness.pauses import HostPaces, PacePreset
 from crawlerproject.rules.traps.template_yield import LISTS
 from crawlerproject.rules.url.refused_urls import Exclusion, UnusableLine
+from crawlerproject.rules.web_encodings import text_of
 from crawlerproject.stores.atomic_files import append_lines, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -35,6 +38,23 @@ asked for holds within two seconds (ours)."""
 _NAMED = 20
 
 EVERY_HOST = "*"
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a file of the operator's, in UTF-8 or UTF-16 (some of Windows' editors), packed with gzip or not.
+
+    Raises OSError.
+    """
+    octets = path.read_bytes()
+    if octets.startswith(PACKED[0]):
+        import gzip  # few are
+        import zlib
+
+        try:
+            octets = gzip.decompress(octets)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise OSError(EINVAL, f"damaged gzip: {error}") from error
+    return text_of(octets, None).splitlines()
 
 
 class WatchedFile:
@@ -71,7 +91,7 @@ class WatchedFile:
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             if stamp == self._stamp:
                 return None
-            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = lines_of(self.path)
         except OSError as error:
             missing = self._optional and self._stamp is None and isinstance(error, FileNotFoundError)
             if not self._complained and not missing:
@@ -126,7 +146,7 @@ class NeverCrawlFile(WatchedFile):
         if number is None or self.path is None:
             return None
         try:
-            text = self.path.read_text(encoding="utf-8", errors="replace").splitlines()[number - 1].strip()
+            text = lines_of(self.path)[number - 1].strip()
         except (OSError, IndexError):
             text = ""
         return Listing(self.path, number, text)
@@ -136,7 +156,7 @@ class NeverCrawlFile(WatchedFile):
         path, entries = self.path, self.current(now).entries
         if path is None or not entries:
             return []
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = lines_of(path)
         found = sorted((number, domain) for domain, number in entries.items() if number <= len(lines))
         return [(domain, Listing(path, number, lines[number - 1].strip())) for number, domain in found]
 

@@ -38,6 +38,13 @@ def test_lines() -> None:
     assert problems == []
 
 
+def test_what_is_no_utf_8_is_no_seed() -> None:
+    """It would be asked for as another URL."""
+    seeds, (problem,), _ = seeds_of([b"http://a.test/caf\xe9".decode("utf-8", "replace"), "http://a.test/caf%E9"])
+    assert [seed.url for seed in seeds] == ["http://a.test/caf%E9"]
+    assert (problem.line_number, problem.reason) == (1, Reason.INVALID_URL)
+
+
 def test_bare_hosts_are_https() -> None:
     """A name without a scheme is asked over https, with its port and path."""
     seeds, *_ = seeds_of(["example.org", "\ufeffexample.org:8443/x?y", "localhost:80", "bücher.example"])

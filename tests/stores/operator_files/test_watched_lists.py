@@ -1,5 +1,6 @@
 """The never-crawl file: read, re-read, lost and found."""
 
+import gzip
 import logging
 import os
 from pathlib import Path
@@ -52,6 +53,17 @@ def test_a_vanished_file_keeps_the_last_good_list(tmp_path: Path, caplog: pytest
     assert caplog.text.count("cannot be read") == 1
     write(path, "c.test\n", 3)
     assert kept.current(9).excludes("c.test")
+
+
+def test_a_packed_file_that_breaks_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It cannot be read: what was read last holds."""
+    path = tmp_path / "never.txt"
+    write(path, "a.test\n", 1)
+    kept = NeverCrawlFile(path, 1)
+    kept.current(0)
+    path.write_bytes(gzip.compress(b"b.test\n" * 100)[:-9])
+    assert kept.current(1).excludes("a.test")
+    assert "cannot be read (damaged gzip: " in caplog.text
 
 
 def test_a_file_that_was_never_there_is_not_said_to_hold(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
