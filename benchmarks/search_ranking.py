@@ -24,10 +24,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from selectolax.lexbor import LexborHTMLParser
 
-from crawlerproject.batch.fulltext import Search, load, search
+from crawlerproject.batch.fulltext import Search, search
 from crawlerproject.batch.pagerank import duck_tables, work_folder, write_ranks
 from crawlerproject.rules.answer_order import Weights
 from crawlerproject.rules.page.extract import main_text, read_page
+from tests.batch.loaded import load
 
 MANUALS = {
     "postgresql.test": "usr/share/doc/postgresql-doc-15/html",

@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from crawlerproject.rules.rendering.thin_pages import RenderNeed, Triage, triage
+from crawlerproject.rules.rendering.thin_pages import RenderNeed, Triage
 from tests.web.shells import shells
+from tests.web.unread_pages import triage
 
 MANUALS = (
     "/usr/share/doc/debian-handbook/html",

@@ -96,14 +96,11 @@ class Guarded:
         leave_out(settings)
 
 
-class PoliteCrawl:
+class PoliteCrawl(Guarded):
     """Frontier, politeness and WARC output for spiders that derive from ``crawlerproject.spiders.web.WebSpider``.
 
     Other spiders run as in Scrapy; robots.txt, NeverCrawl, the address rules and the pace hold for them too.
     """
-
-    def __init__(self, *, frontier: bool) -> None:
-        self._frontier = frontier
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -134,12 +134,6 @@ class Loading:
             return ""
         hits = searcher.search(tantivy.Query.term_query(self._index.schema, "url", url), 1).hits
         return _first(searcher.doc(hits[0][1]), "fetched") if hits else ""
-
-
-def load(pages: Path, index_folder: Path) -> int:
-    """Load every file of ``pages`` that the journal does not name; how many pages."""
-    with closing(Loading(pages, index_folder)) as index:
-        return sum(map(index.take, index.waiting()))
 
 
 def search(index_folder: Path, asked: Search, ranks: Path | None = None, withdrawn: Withdrawn = _NOTHING) -> Answers:

@@ -49,9 +49,6 @@ class QueueStore(FrontierReader, Protocol):
 
     def queue(self, host: str) -> Iterator[QueuedPage]: ...
 
-    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
-        """The record of a page; the ``host`` selects one of several frontiers."""
-
 
 @dataclass(slots=True, frozen=True)
 class Via:

@@ -43,13 +43,6 @@ class LruCache(Generic[_K, _V]):
             return None
         return self._table[key]
 
-    def use(self, key: _K) -> bool:
-        """Whether it is there; then it counts as used."""
-        if key not in self._table:
-            return False
-        self._table.move_to_end(key)
-        return True
-
     def forget(self, matches: Callable[[_K], bool]) -> None:
         """Remove every entry whose key matches."""
         for key in [key for key in self._table if matches(key)]:

@@ -202,9 +202,6 @@ class FrontierReader(FactReader, Protocol):
 
     def robots(self, origin: str) -> bytes | None: ...
 
-    def hosts_with_work(self) -> Iterator[str]:
-        """Every host with at least one queued row, each once (seeks from host to host, not row to row)."""
-
 
 class Applied(NamedTuple):
     """How far messages have come in a store since it was opened."""
@@ -234,9 +231,6 @@ class Messages(Protocol):
     def boxes(self) -> list[Box]:
         """Those that hold messages, in order; of this outbox, and of others where their messages were moved here."""
 
-    def holds(self) -> bool:
-        """Whether there is any message."""
-
     def of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
         """Messages of a box with numbers above ``after`` and not above ``up_to``, in order.
 
@@ -259,6 +253,9 @@ class FrontierStore(FrontierReader, Protocol):
     @property
     def messages(self) -> Messages:
         """Those that it keeps, and how far others' were read."""
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host with at least one queued row, each once (seeks from host to host, not row to row)."""
 
     def due(self, limit: int, after: Due) -> list[Due]:
         """The first ``limit`` places behind the place ``after``, by moment and then by name."""

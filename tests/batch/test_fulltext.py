@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 import tantivy
 
-from crawlerproject.batch.fulltext import Answers, Search, load, search
+from crawlerproject.batch.fulltext import Answers, Search, search
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.answer_order import Weights
+from tests.batch.loaded import load
 
 MENU = "292 Section\n267 Section\nReceive Send\n10 Book\n11803"
 LONG = " ".join(f"Letter number {n} is sent and will be received by somebody." for n in range(40))

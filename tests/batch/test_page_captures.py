@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.batch.fulltext import Search, load, search
+from crawlerproject.batch.fulltext import Search, search
 from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.rules.archive.warc_records import Context, Render
+from tests.batch.loaded import load
 from tests.commands.running import archive_of
 from tests.foreign_archives import SHAPES, Page
 from tests.warc_samples import STARTED_AT, exchange

@@ -13,10 +13,11 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.bulk_export import document
-from crawlerproject.batch.fulltext import Search, load, search
+from crawlerproject.batch.fulltext import Search, search
 from crawlerproject.batch.page_captures import pages_of
 from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.stores.crawl_dir import CrawlDir
+from tests.batch.loaded import load
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.consents import Crawled, Place, complaints, crawl_for, place
 from tests.web.judge import log_rows, read_visits

@@ -21,11 +21,12 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.batch.fulltext import Search, load, search
+from crawlerproject.batch.fulltext import Search, search
 from crawlerproject.batch.process_warcs import ExtractOptions, process_warc
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
+from tests.batch.loaded import load
 from tests.web import zygote
 from tests.web.judge import Visit, read_visits
 from tests.web.running import RunningWeb, crawl_command, finish, measured, small_settings, start, synthetic_web

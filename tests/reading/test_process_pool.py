@@ -23,13 +23,13 @@ from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.process_pool import NotRead, Reader
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.page.text_fingerprint import text_fingerprint
-from crawlerproject.rules.rendering.thin_pages import triage
 from crawlerproject.rules.row_kinds import FLAG_SITEMAP
 from crawlerproject.rules.text_likeness import text_marks
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
 from tests.fetch.servers import run
 from tests.open_files import no_more_files
+from tests.web.unread_pages import triage
 
 URL = "http://big.test/page"
 WORDS = " ".join(f"word{number}" for number in range(400))

@@ -16,13 +16,14 @@ from crawlerproject.rules.page.body import in_utf8
 from crawlerproject.rules.page.extract import main_text, read_page
 from crawlerproject.rules.page.page import page_robots, read_html, refresh_target
 from crawlerproject.rules.politeness.pauses import retry_after_seconds
-from crawlerproject.rules.rendering.thin_pages import triage, wall
+from crawlerproject.rules.rendering.thin_pages import wall
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.traps.template_yield import template_of
 from crawlerproject.rules.url.refused_urls import Exclusion, trap
 from crawlerproject.rules.url.urls import Base, encode_query, parse
 from crawlerproject.rules.web_encodings import xml_encoding
 from tests.spending import bounded
+from tests.web.unread_pages import triage
 
 #: `make hunt` tries half a megabyte.
 SIZE = 500_000 if settings.get_current_profile_name() == "hunt" else 100_000

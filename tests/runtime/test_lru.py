@@ -6,7 +6,7 @@ from crawlerproject.runtime.lru import LruCache
 
 
 def test_what_was_used_stays() -> None:
-    """Setting, getting and asking with ``use`` count; being looked for with ``in`` does not."""
+    """Setting and getting count; being looked for with ``in`` does not."""
     table: LruCache[str, int] = LruCache(3)
     for number, key in enumerate("abc"):
         table[key] = number
@@ -14,8 +14,8 @@ def test_what_was_used_stays() -> None:
     assert table["b"] == 1
     table["d"] = 3
     assert [key in table for key in "abcd"] == [False, True, True, True]
-    assert table.use("c")
-    assert not table.use("a")
+    assert table.get("c") == 2
+    assert table.get("a") is None
     table["e"] = 4
     assert (table.get("b"), table.get("c"), table.get("d"), table.get("e")) == (None, 2, 3, 4)
 

@@ -215,12 +215,12 @@ class MessageContract:
     def test_messages_are_numbered_in_the_order_of_their_coming(self, store: FrontierStore) -> None:
         """Over all partitions; those of one come back in order, whole, an empty one and one of a megabyte too."""
         mail, big = store.messages, bytes(range(256)) * 4096
-        assert (mail.applied.last, mail.boxes(), mail.holds(), mail.take_changed()) == (0, [], False, set())
+        assert (mail.applied.last, mail.boxes(), mail.take_changed()) == (0, [], set())
         store.apply(Changes(messages=[(7, b"a"), (300, b""), (7, b"b")]))
         store.apply(Changes(messages=[(7, big)]))
         seven, other = Box(7, mail.outbox), Box(300, mail.outbox)
         assert len(mail.outbox) == 16
-        assert (mail.applied.last, mail.boxes(), mail.holds()) == (4, [seven, other], True)
+        assert (mail.applied.last, mail.boxes()) == (4, [seven, other])
         assert self.all_of(store, seven) == [(1, b"a"), (3, b"b"), (4, big)]
         assert self.all_of(store, other) == [(2, b"")]
         assert self.all_of(store, Box(8, mail.outbox)) == self.all_of(store, Box(7, bytes(16))) == []
@@ -247,7 +247,7 @@ class MessageContract:
         store.apply(Changes(delivered=[(one, 2)], messages=[(2, b"d")]))
         assert (mail.boxes(), self.all_of(store, two)) == ([two], [(4, b"d")])
         store.apply(Changes(delivered=[(two, 4)]))
-        assert (mail.boxes(), mail.holds()) == ([], False)
+        assert mail.boxes() == []
 
     def test_what_is_durable_is_known(self, store: FrontierStore) -> None:
         """As of the last sync; a change that is not about messages does not count, nor one that takes them away."""

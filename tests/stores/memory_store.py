@@ -31,10 +31,6 @@ class MemoryMessages:
         """Those that hold messages, in order."""
         return sorted(self._boxes)
 
-    def holds(self) -> bool:
-        """Whether there is any message."""
-        return bool(self._boxes)
-
     def of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
         """Messages of a box with numbers above ``after`` and not above ``up_to``; none once they have so many bytes."""
         found: list[tuple[int, bytes]] = []

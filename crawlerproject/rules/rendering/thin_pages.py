@@ -20,8 +20,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from crawlerproject.rules.archive.http_messages import payload_type
-from crawlerproject.rules.page.body import in_utf8, is_bomb
-from crawlerproject.rules.page.page import ENOUGH_LINKS, ENOUGH_WORDS, Shell, read_document
+from crawlerproject.rules.page.page import ENOUGH_LINKS, ENOUGH_WORDS, Shell
 
 # Larger pages are no interstitials: the largest we know of (Cloudflare's) has about 30 KB.
 _MAX_WALL_BYTES = 65_536
@@ -305,14 +304,6 @@ class Triage:
 
 
 PLAIN = Triage(RenderNeed.PLAIN)
-
-
-def triage(body: bytes, content_type: str | None) -> Triage:
-    """Judge one HTML answer with status 200 that has not been read; about 1 ms for a page of 100 KB."""
-    if len(body) > _MAX_BYTES or _SCRIPT not in body.lower():
-        return PLAIN
-    source, _ = in_utf8(body, content_type)
-    return PLAIN if is_bomb(source) else judge(read_document(source).shell, body)
 
 
 def judge(shell: Shell | None, body: bytes) -> Triage:

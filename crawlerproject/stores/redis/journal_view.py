@@ -131,10 +131,6 @@ class JournalView(RedisCrawl):
         """Every host ever met and its packed state."""
         return self._listed(lambda reader: reader.hosts(), itemgetter(0))
 
-    def hosts_with_work(self) -> Iterator[str]:
-        """Every host with at least one queued row, each once."""
-        return self._listed(lambda reader: reader.hosts_with_work(), str)
-
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
         return self._of(_host_of(origin)).robots(origin)

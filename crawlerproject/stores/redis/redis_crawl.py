@@ -8,7 +8,7 @@ import orjson
 
 from crawlerproject.rules.fleet_shares import partition_of
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.keys import PartitionKeys, fleet_keys, partition_keys, worker_keys
+from crawlerproject.stores.redis.keys import fleet_keys, partition_keys, worker_keys
 from crawlerproject.stores.row_codec import TEXT
 
 
@@ -43,10 +43,6 @@ class RedisCrawl:
     def partition(self, host: str) -> int:
         """The partition of a host key."""
         return partition_of(host, self.partitions)
-
-    def keys_of(self, partition: int) -> PartitionKeys:
-        """The keys of a partition."""
-        return self._keys[partition]
 
     def fact_of(self, worker: str, name: str) -> bytes | None:
         """A fact of one worker; of "": one that the crawl brought along when it was copied into Redis."""

@@ -233,11 +233,6 @@ class FleetView:
         for worker, view in self._each():
             yield from (row for row in view.hosts() if self._plan.holder(row[0]) == worker)
 
-    def hosts_with_work(self) -> Iterator[str]:
-        """Every host with at least one queued row, each once, worker by worker."""
-        for worker, view in self._each():
-            yield from (host for host in view.hosts_with_work() if self._plan.holder(host) == worker)
-
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
         return next((view.robots(origin) for view in self._views(origin.rpartition("://")[2])), None)

@@ -54,11 +54,14 @@ class RocksMessages:
 
     def boxes(self) -> list[Box]:
         """Those that hold messages, in order."""
-        return list(self._boxes())
-
-    def holds(self) -> bool:
-        """Whether there is any message."""
-        return next(self._boxes(), None) is not None
+        tables, found = self._tables(), list[Box]()
+        rows = tables.messages.iter()
+        rows.seek(bytes([row_codec.MESSAGE_ROW]))
+        while rows.valid() and rows.key()[0] == row_codec.MESSAGE_ROW:
+            found.append(box := row_codec.box_of(rows.key()))
+            rows.seek(row_codec.box_key(row_codec.MESSAGE_ROW, box) + _BEHIND)
+        tables.require_end(rows)
+        return found
 
     def of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
         """Messages of a box with numbers above ``after`` and not above ``up_to``; none once they have so many bytes."""
@@ -99,16 +102,6 @@ class RocksMessages:
         done = self.applied
         self.applied = Applied(done.changes + 1, done.last + len(changes.messages))
         self._changed.update(partition for partition, _ in changes.messages)
-
-    def _boxes(self) -> Iterator[Box]:
-        tables = self._tables()
-        rows = tables.messages.iter()
-        rows.seek(bytes([row_codec.MESSAGE_ROW]))
-        while rows.valid() and rows.key()[0] == row_codec.MESSAGE_ROW:
-            box = row_codec.box_of(rows.key())
-            yield box
-            rows.seek(row_codec.box_key(row_codec.MESSAGE_ROW, box) + _BEHIND)
-        tables.require_end(rows)
 
 
 UNREAD_FACT = "letters"

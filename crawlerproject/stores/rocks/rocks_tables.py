@@ -163,7 +163,6 @@ READ_TABLES = tuple(name for name in row_codec.NAMED if name not in (row_codec.D
 """Only the crawling process reads the other two: who looks on needs neither, and older folders have none."""
 _ROCKSDICT_FILE = "rocksdict-config.json"
 _KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
-_NUMBER_OF_ROWS = "rocksdb.estimate-num-keys"
 _AT_ONCE = 500  # rows of a whole table that are read (ours): a row by itself costs a third more
 
 # A file that the manifest names, or the manifest itself, is not there any more.
@@ -251,10 +250,6 @@ class Tables:
             rows.status()
         except Exception as error:  # rocksdict raises no narrower class
             raise damaged(self.folder, str(error)) from error
-
-    def count(self, table: str) -> int:
-        """About how many rows a table has."""
-        return int(self.columns[table].property_int_value(_NUMBER_OF_ROWS) or 0)
 
     # --- changes --------------------------------------------------------------------------------
 

@@ -87,7 +87,7 @@ async def work(crawl: CrawlDir, name: str, said: IO[str]) -> None:
             done += 1
             worker.bench.frontier.state.changes.facts.append(("done", b"%d" % done))
         await worker.commit()
-        idle = worker.quiet and not worker.mail.unread() and not worker.store.messages.holds()
+        idle = worker.quiet and not worker.mail.unread() and not worker.store.messages.boxes()
         if (now := f"{done} {int(idle)} {len(worker.store.head(own, 10**6))}") != last:
             last = now
             print(now, file=said, flush=True)
@@ -164,7 +164,7 @@ def judged(name: str, crawl: CrawlDir) -> str:
     store = RocksStore(crawl / name / "frontier")
     urls = [row.url for row in store.head(HOST[name], 10**6)]
     counts = [int(count) for _, count in store.facts("count ")]
-    return f"{name} {len(urls)} {len(set(urls))} {len(counts)} {set(counts)} {int(store.messages.holds())}"
+    return f"{name} {len(urls)} {len(set(urls))} {len(counts)} {set(counts)} {int(bool(store.messages.boxes()))}"
 
 
 if __name__ == "__main__":

@@ -115,4 +115,4 @@ async def until(workers: Sequence[Worker], done: Callable[[], bool]) -> None:
 
 def idle(workers: Sequence[Worker]) -> bool:
     """Whether nothing is on its way any more."""
-    return all(each.quiet and not each.mail.unread() and not each.store.messages.holds() for each in workers)
+    return all(each.quiet and not each.mail.unread() and not each.store.messages.boxes() for each in workers)

@@ -264,7 +264,7 @@ def test_while_a_backup_is_made_no_row_of_a_message_goes(inboxes: InboxTable) ->
         assert one.store.messages.boxes() == [Box(one.hosts.partition(THEIRS), one.store.messages.outbox)]
         one.exchange.keeps_delivered = False
         await one.commit()
-        assert not one.store.messages.holds()
+        assert not one.store.messages.boxes()
 
     asyncio.run(play())
 

@@ -294,7 +294,7 @@ class Machine:
                 await worker.step()
                 await self.arrive(worker)
                 await self.answer(worker)
-            if all(worker.quiet and not worker.store.messages.holds() for worker in self.workers.values()):
+            if all(worker.quiet and not worker.store.messages.boxes() for worker in self.workers.values()):
                 assert self.inboxes._rows == {}
                 return
         raise AssertionError("messages are on their way for ever")

@@ -12,12 +12,12 @@ from crawlerproject.rules.rendering.thin_pages import (
     may_have_mark,
     pays,
     template,
-    triage,
     wall,
     worth_a_render,
 )
 from tests.web.answers import page_html, text
 from tests.web.shells import shells
+from tests.web.unread_pages import triage
 
 CHALLENGE = b"<script>window._cf_chl_opt={};a.src='/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1'</script>"
 

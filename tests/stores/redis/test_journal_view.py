@@ -127,7 +127,6 @@ def test_it_answers_as_the_workers_frontier_does(
         assert view.page(row("d.test", 99).key, "d.test") == view.page(row("d.test", 99).key) == done("d.test")
         assert sorted(page.url for _, page in view.pages()) == [done(host).url for host in HOSTS]
         assert [host for host, _ in view.hosts()] == HOSTS
-        assert set(view.hosts_with_work()) == {*HOSTS} - {"b.test"}
         assert list(view.facts(HostFact.TRAPS)) == [(f"{HostFact.TRAPS}a.test", b"T")]
         assert (view.fact_of("one", "warc"), view.fact("warc"), view.fact("none")) == (b"W", b"W", None)
         assert (view.workers_ever(), view.workers()) == (["one"], [])
@@ -182,7 +181,6 @@ def test_frontiers_of_this_machine_answer_for_what_is_whole_there(
 
     with crawl_in_redis(server.url, crawl, folders=folders) as view:
         assert dict(view.hosts()) == {host: b"moved" if host == "a.test" else b"state" for host in HOSTS}
-        assert sorted(view.hosts_with_work()) == HOSTS
         assert sorted(page.url for _, page in view.pages()) == [done(host).url for host in HOSTS]
         assert view.known([row(host, 99).key for host in HOSTS], HOSTS) == [True] * 8
         assert view.known([row("a.test", 99).key, row("a.test", 1).key]) == [True, False]

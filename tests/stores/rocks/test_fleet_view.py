@@ -65,7 +65,7 @@ def seen(view: Any) -> dict[str, Any]:
     keys = [key(host, number) for host in HOSTS for number in range(4)]
     hosts = [host for host in HOSTS for _ in range(4)]
     return {
-        "hosts": sorted(view.hosts()), "work": sorted(view.hosts_with_work()), "pages": sorted(view.pages()),
+        "hosts": sorted(view.hosts()), "pages": sorted(view.pages()),
         "facts": sorted(view.facts(HostFact.TRAPS)), "known": view.known(keys), "of hosts": view.known(keys, hosts),
         "of no host": [view.page(key(HOSTS[-1], 0)), view.page(key(HOSTS[-1], 1))],
         "each": [
