@@ -203,6 +203,11 @@ def _set_for_scrapy(settings: BaseSettings) -> None:
     settings.set("LOG_FORMATTER", "crawlerproject.extensions.scrapy_parts.GuardedLogFormatter", _ADDON)
     _chain(settings, {_SCRAPYS_ROBOTS: None})
     _give_back(settings)
+    if settings.getbool("COOKIES_ENABLED"):
+        from scrapy.downloadermiddlewares import cookies  # loaded for such a spider in any case
+
+        # It would download the list of public suffixes: past the guard, and while all else waits.
+        cookies._split_domain.suffix_list_urls = ()
 
 
 def _give_back(settings: BaseSettings) -> None:

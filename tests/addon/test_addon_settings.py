@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import scrapy
+from requests import Session
 from scrapy.addons import AddonManager
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares import cookies
 from scrapy.settings import BaseSettings, Settings, default_settings
 from scrapy.utils.project import get_project_settings
+from tldextract import TLDExtract
 
 from crawlerproject.addon import PoliteCrawl
 from crawlerproject.config.old_settings import NOWHERE
@@ -55,6 +59,16 @@ def settings_of(spider: type[scrapy.Spider], theirs: dict[str, Any]) -> BaseSett
     crawler.settings.update(project)
     crawler.addons.load_settings(crawler.settings)
     return crawler.settings
+
+
+def test_cookies_download_no_list_of_suffixes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Scrapy's middleware asks publicsuffix.org with the first cookie, by a client that no guard knows."""
+    monkeypatch.setattr(cookies, "_split_domain", TLDExtract(cache_dir=str(tmp_path), include_psl_private_domains=True))
+    monkeypatch.setattr(Session, "get", lambda *_, **__: pytest.fail("asks for the list"))
+
+    settings_of(Plain, {})
+
+    assert [cookies._is_public_domain(name) for name in ("co.uk", "github.io", "example.co.uk")] == [True, True, False]
 
 
 def test_other_spiders_keep_scrapys_defaults() -> None:
