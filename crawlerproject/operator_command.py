@@ -25,7 +25,7 @@ from crawlerproject.light_start import LightCommand, is_light
 from crawlerproject.rules.printable import human_bytes, human_seconds
 from crawlerproject.settings import given
 from crawlerproject.stores.atomic_files import opened
-from crawlerproject.stores.crawl_dir import CrawlDir, check_there, lock_now, take_lock
+from crawlerproject.stores.crawl_dir import CrawlDir, check_there, lock_or_refuse, take_lock
 from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.terminal import EXIT_REFUSED, console, guard_streams, prepare_parser, say
 
@@ -243,10 +243,7 @@ def alone(folder: Path, command: str) -> Iterator[None]:
     """No other process works in ``folder`` meanwhile: made, and removed if it stays empty. Raises OperatorError."""
     folder.mkdir(parents=True, exist_ok=True)
     with opened(folder, os.O_RDONLY) as descriptor:
-        try:
-            lock_now(descriptor)
-        except BlockingIOError:
-            raise OperatorError(f"Another scrapy {command} is at work in {folder}; let it end first.") from None
+        lock_or_refuse(descriptor, f"Another scrapy {command} is at work in {folder}; let it end first.")
         try:
             yield
         finally:

@@ -7,7 +7,6 @@ there. Pieces of one folder are made by one follower at a time.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 from crawlerproject.batch.process_warcs import ExtractOptions, Outcome, Workers, is_done, pieces_end
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, lock_or_refuse, read_facts
 from crawlerproject.stores.crawl_folders import archives_of
 from crawlerproject.stores.protocols import ARCHIVE_FACT, GIVEN_ARCHIVE_FACT, unpack_open
 from crawlerproject.stores.rocks.rocks_tables import open_facts
@@ -47,12 +46,10 @@ def follow(
     """
     out.mkdir(parents=True, exist_ok=True)
     with (out / _LOCK).open("ab") as lock, closing(Workers(workers)) as processes:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OperatorError(f"Another scrapy process --follow works on {out}; stop that one first.") from None
+        lock_or_refuse(lock.fileno(), f"Another scrapy process --follow works on {out}; stop that one first.")
         lock.truncate(0)
-        _remove_parts(out)
+        for path in out.glob("*/*.parquet.part*"):  # leftovers of a follower that was killed
+            path.unlink(missing_ok=True)
         settled = set[Path]()  # closed and done, or not to be read again
         for last in looks(Going(crawl), BETWEEN_SECONDS, sleep):
             try:
@@ -145,9 +142,3 @@ def _committed(folder: CrawlDir) -> tuple[Path, int] | None:
         fact = GIVEN_ARCHIVE_FACT if folder.worker.exists() else ARCHIVE_FACT
         state = unpack_open(facts.get(fact.encode()))
     return None if state is None else (folder.warc / state.filename, state.length)
-
-
-def _remove_parts(out: Path) -> None:
-    """Leftovers of a follower that was killed."""
-    for path in out.glob("*/*.parquet.part*"):
-        path.unlink(missing_ok=True)

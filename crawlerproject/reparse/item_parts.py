@@ -8,7 +8,6 @@ items have passed the pipelines.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from scrapy.exporters import JsonLinesItemExporter
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.atomic_files import opened, sync_path, write_whole
+from crawlerproject.stores.crawl_dir import lock_or_refuse
 
 PART_CAPTURES = 1000
 """Of a part (ours): some seconds of reading, which a death costs at most."""
@@ -73,10 +73,7 @@ def read_plan(folder: Path) -> Plan:
 def held(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder that has a plan. Raises OperatorError when one is at work there."""
     with opened(folder / _PLAN, os.O_RDONLY) as descriptor:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OperatorError(f"Into {folder} another process writes; name another --out.") from None
+        lock_or_refuse(descriptor, f"Into {folder} another process writes; name another --out.")
         yield
 
 

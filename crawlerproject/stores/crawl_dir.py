@@ -300,6 +300,14 @@ def lock_now(descriptor: int) -> None:
         time.sleep(_BETWEEN_TRIES_SECONDS)
 
 
+def lock_or_refuse(descriptor: int, refusal: str) -> None:
+    """Lock an open file. Raises OperatorError with this sentence when another process holds it."""
+    try:
+        lock_now(descriptor)
+    except BlockingIOError:
+        raise OperatorError(refusal) from None
+
+
 def write_facts(path: Path, facts: dict[str, Any]) -> None:
     """Put ``run.json`` or the like in place, whole; not made durable, since it is about this moment only.
 

@@ -28,7 +28,7 @@ from crawlerproject.rules.consent.verdict import Verdict, strictest
 from crawlerproject.stores.archive.erasure import covered, erased_chunks
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import half_file, whole_file, write_whole
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, lock_now
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, lock_now, lock_or_refuse
 from crawlerproject.stores.index.index_files import JOURNAL_SUFFIX, merged_lines
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_from
 
@@ -287,10 +287,7 @@ def _refuse_existing(target: Path) -> None:
     if target.exists():
         raise OperatorError(f"{target} exists already; remove it, or name another file with -o.")
     with suppress(FileNotFoundError), half_file(target).open("rb") as half:
-        try:
-            lock_now(half.fileno())
-        except BlockingIOError:
-            raise OperatorError(f"Another scrapy wacz is writing {target}; let it end, or name another file.") from None
+        lock_or_refuse(half.fileno(), f"Another scrapy wacz is writing {target}; let it end, or name another file.")
 
 
 def _hash_of(path: Path) -> str:
