@@ -58,7 +58,7 @@ def build() -> Path:
     for folder in (objects, WORK / "corpus", WORK / "found"):
         folder.mkdir(parents=True, exist_ok=True)
     made = []
-    knowing = {"module.c", "head.c", "links.c", "member.c"}  # Python
+    knowing = {"module.c", "capture.c", "census.c", "head.c", "links.c", "member.c"}  # Python
     ours = [path for path in own_sources() if path.name not in knowing]
     for source in (*ours, *lexbor_units(), FUZZ / "harness.c"):
         flags = [*FLAGS, SANITIZERS, *STRICT, f"-I{HERE}", f"-I{LEXBOR}", *(ALLOCATORS if source in ours else ())]

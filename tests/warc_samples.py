@@ -6,6 +6,7 @@ from itertools import count, islice
 from typing import Any
 
 from crawlerproject.rules.archive.http_messages import Wire, payload_digest
+from crawlerproject.rules.archive.index_rows import CdxjEntry, unpack
 from crawlerproject.rules.archive.warc_records import Capture, Context, Original, capture, warcinfo
 
 STARTED_AT = 1_790_000_000.25
@@ -52,6 +53,13 @@ def make(
     about = Context(url=url, sample=what.body)._replace(**context)
     digest, fresh = payload_digest(what.body), islice(iter(new_id or ids(), None), 3)
     return capture(what, about, digest, original, warcinfo_id=warcinfo_id, ids=[*fresh], start=start)
+
+
+def row_of(made: Capture) -> CdxjEntry:
+    """What the index has of a capture."""
+    row = unpack(made.line)
+    assert row is not None
+    return row
 
 
 def info_member(filename: str = "x.warc.gz") -> bytes:

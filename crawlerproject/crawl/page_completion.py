@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any, Protocol
 
+from crawlerproject import native
 from crawlerproject.crawl.figures import GOOD, FailureReporter
 from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError
@@ -51,7 +53,7 @@ class Records(Protocol):
     def write(self, result: LeaseResult) -> Written | None:
         """Record what was received; None when that is nothing. StorageError without room."""
 
-    def log(self, now: float, line: dict[str, object]) -> None:
+    def log(self, now: float, line: Mapping[str, object] | bytes) -> None:
         """Record one attempt by its line in the request log."""
 
 
@@ -122,8 +124,14 @@ def remember(
         duplicates.add_fingerprint(Fingerprint(row.host, result.fingerprint, key), row.url, changes)
 
 
-def log_line(result: LeaseResult, written: Written | None, now: float) -> dict[str, object]:
+def log_line(result: LeaseResult, written: Written | None, now: float) -> Mapping[str, object] | bytes:
     """The line of a page in the request log; it ended ``now`` (epoch seconds) where no answer says when."""
+    made = None if (reader := native.reader) is None else reader.log_line(result, written, now)
+    return log_fields(result, written, now) if made is None else made
+
+
+def log_fields(result: LeaseResult, written: Written | None, now: float) -> dict[str, object]:
+    """Its fields, in Python."""
     lease, row, wire, is_render = result.lease, result.row, result.wire, result.is_render
     times, repeats, ttfb_seconds = result.rendered or wire, result.duplicate, None
     started_at = times.started_at if times and times.started_at else lease.leased_at

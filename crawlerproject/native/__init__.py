@@ -146,6 +146,12 @@ class Page(Protocol):
     def row(self, fields: Any, block: bytes, /) -> tuple[str, str, str, str, int, str, str] | None:
         """What an index says of a plain record; None: Python has to judge it."""
 
+    def capture(self, kind: type[T], wire: Any, /, *found: Any) -> T | None:
+        """``capture_in_python`` as a Capture; None where something is odd."""
+
+    def log_line(self, result: Any, written: tuple[Any, ...] | None, now: float, /) -> bytes | None:
+        """The packed line of a page; None of one that was in the browser, and where something is odd."""
+
     def sealed(self, fields: str, block: bytes, body: bytes, /) -> bytes:
         """A WARC record: ``fields`` with their first line, its digest and length, and its block: both one."""
 

@@ -22,12 +22,19 @@ PyObject *member_record(PyObject *module, PyObject *data);
 PyObject *member_members(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *member_holds(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *member_row(PyObject *module, PyObject *const *given, Py_ssize_t count);
-PyObject *member_sealed(PyObject *module, PyObject *const *given, Py_ssize_t count);
-PyObject *member_short(PyObject *module, PyObject *const *given, Py_ssize_t count);
-PyObject *member_ids(PyObject *module, PyObject *random);
 PyObject *member_head(PyObject *module, PyObject *const *given, Py_ssize_t count);
+enum { SHA1_BYTES = 20, SHA1_LETTERS = 32 };
 /* RFC 4648 6: five bytes are eight letters; ``size`` is a multiple of five. */
 void member_base32(const unsigned char *data, size_t size, unsigned char *letters);
+/* False with an error. */
+bool member_sha1(const unsigned char *data, size_t size, unsigned char digest[SHA1_BYTES]);
+
+/* Of capture.c. */
+PyObject *capture_sealed(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *capture_short(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *capture_ids(PyObject *module, PyObject *random);
+PyObject *capture_capture(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *capture_log_line(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
 /* census.c */
 PyObject *census_hosts(PyObject *module, PyObject *given);

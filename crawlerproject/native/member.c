@@ -1,7 +1,7 @@
 /*
- * Records of WARC files for Python: as they are written, out of their gzip members, their digests, and what an index says
- * of them. Each answer is that of rules/archive/ (warc_records.py, http_messages.py, warc_members.py, index_rows.py), or
- * none where a record is not plain: Python judges it.
+ * Records of WARC files for Python: out of their gzip members, their digests, and what an index says of them. Each answer
+ * is that of rules/archive/ (http_messages.py, warc_members.py, index_rows.py), or none where a record is not plain:
+ * Python judges it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,6 @@
 #include "binding.h"
 
 enum {
-    SHA1_BYTES = 20,
-    SHA1_LETTERS = 32,
     MOST_INFLATED = 8 * 1024 * 1024, /* larger records gain nothing */
     MOST_KEPT = 1024 * 1024,         /* of the room for them */
     MOST_TOGETHER = 2 * 1024 * 1024, /* of a list of members, but for its last */
@@ -54,11 +52,6 @@ void member_base32(const unsigned char *data, size_t size, unsigned char *letter
         for (int shift = 35; shift >= 0; shift -= 5)
             *letters++ = (unsigned char)"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[bits >> shift & 31];
     }
-}
-
-static struct page_span span_of(PyObject *bytes)
-{
-    return (struct page_span){(const unsigned char *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)};
 }
 
 PyObject *member_record(PyObject *module, PyObject *data)
@@ -168,8 +161,7 @@ static size_t http_head(struct page_span block)
     return block.size;
 }
 
-/* False with an error. */
-static bool sha1_of(const unsigned char *data, size_t size, unsigned char digest[SHA1_BYTES])
+bool member_sha1(const unsigned char *data, size_t size, unsigned char digest[SHA1_BYTES])
 {
     static PyObject *sha1, *names; /* hashlib's, and those of its arguments */
     if (checksum_sha1(data, size, digest))
@@ -199,7 +191,7 @@ static bool agrees(struct page_span stated, const unsigned char *data, size_t si
         return true;
     if (stated.size != LABEL + SHA1_LETTERS || !begins(stated, SHA1))
         return false;
-    if (!sha1_of(data, size, digest))
+    if (!member_sha1(data, size, digest))
         return false;
     member_base32(digest, SHA1_BYTES, letters);
     return !memcmp(stated.data + LABEL, letters, SHA1_LETTERS);
@@ -310,120 +302,6 @@ PyObject *member_row(PyObject *module, PyObject *const *given, Py_ssize_t count)
                          ascii((struct page_span){mime, revisit ? 0 : mime_size}),
                          ascii(record_value(given[0], "warc-identified-payload-type")), status, ascii(digest),
                          ascii(truncated));
-}
-
-/* --- as they are written ------------------------------------------------------------------------------------------- */
-
-static const char DIGEST_NAME[] = "WARC-Block-Digest: sha1:", LENGTH_NAME[] = "\r\nContent-Length: ";
-
-/* A record: fields with their first line, digest and length, and its block, in two parts. */
-struct sealing {
-    struct page_span fields, block, body;
-    char digits[24];
-    size_t length, head, size; /* of the digits, of all before the block, of the record */
-};
-
-static bool sealing_of(PyObject *const *given, bool has_body, struct sealing *made)
-{
-    Py_ssize_t fields_size;
-    const char *fields = PyUnicode_AsUTF8AndSize(given[0], &fields_size);
-    if (!fields)
-        return false;
-    made->fields = (struct page_span){(const unsigned char *)fields, (size_t)fields_size};
-    made->block = span_of(given[1]);
-    made->body = has_body ? span_of(given[2]) : (struct page_span){made->block.data, 0};
-    made->length = (size_t)snprintf(made->digits, sizeof made->digits, "%zu\r\n\r\n", made->block.size + made->body.size);
-    made->head = made->fields.size + sizeof DIGEST_NAME - 1 + SHA1_LETTERS + sizeof LENGTH_NAME - 1 + made->length;
-    made->size = made->head + made->block.size + made->body.size + 4;
-    return true;
-}
-
-/* False with an error. */
-static bool seal(const struct sealing *given, unsigned char *out)
-{
-    unsigned char digest[SHA1_BYTES], *block = out + given->head;
-    memcpy(block, given->block.data, given->block.size);
-    memcpy(block + given->block.size, given->body.data, given->body.size);
-    memcpy(out + given->size - 4, "\r\n\r\n", 4);
-    if (!sha1_of(block, given->block.size + given->body.size, digest))
-        return false;
-    memcpy(out, given->fields.data, given->fields.size);
-    out += given->fields.size;
-    memcpy(out, DIGEST_NAME, sizeof DIGEST_NAME - 1);
-    out += sizeof DIGEST_NAME - 1;
-    member_base32(digest, SHA1_BYTES, out);
-    out += SHA1_LETTERS;
-    memcpy(out, LENGTH_NAME, sizeof LENGTH_NAME - 1);
-    memcpy(out + sizeof LENGTH_NAME - 1, given->digits, given->length);
-    return true;
-}
-
-/* sealed(fields, block, body) -> the record: its fields, its digest and length, and block and body as one block. */
-PyObject *member_sealed(PyObject *module, PyObject *const *given, Py_ssize_t count)
-{
-    struct sealing sealing;
-    (void)module;
-    if (count != 3 || !PyUnicode_Check(given[0]) || !PyBytes_Check(given[1]) || !PyBytes_Check(given[2])) {
-        PyErr_SetString(PyExc_TypeError, "sealed() takes fields as a text, a block and a body in bytes");
-        return NULL;
-    }
-    if (!sealing_of(given, true, &sealing))
-        return NULL;
-    PyObject *record = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sealing.size);
-    if (record && !seal(&sealing, (unsigned char *)PyBytes_AS_STRING(record)))
-        Py_CLEAR(record);
-    return record;
-}
-
-/* short(fields, block) -> the record as a gzip member; None of one that is not short, or not of ASCII. */
-PyObject *member_short(PyObject *module, PyObject *const *given, Py_ssize_t count)
-{
-    unsigned char record[DEFLATE_MOST], member[DEFLATE_ROOM];
-    struct sealing sealing;
-    (void)module;
-    if (count != 2 || !PyUnicode_Check(given[0]) || !PyBytes_Check(given[1])) {
-        PyErr_SetString(PyExc_TypeError, "short() takes fields as a text and a block in bytes");
-        return NULL;
-    }
-    if (!sealing_of(given, false, &sealing))
-        return NULL;
-    if (sealing.size > sizeof record)
-        return Py_NewRef(Py_None);
-    if (!seal(&sealing, record))
-        return NULL;
-    size_t size = deflate_member(record, sealing.size, member);
-    return size ? PyBytes_FromStringAndSize((const char *)member, (Py_ssize_t)size) : Py_NewRef(Py_None);
-}
-
-/* ids(random) -> for each 16 bytes a UUID of version 4 (RFC 9562 5.4) as the id of a record. */
-PyObject *member_ids(PyObject *module, PyObject *random)
-{
-    static const char form[] = "<urn:uuid:xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx>";
-    enum { ID_BYTES = 16, VERSION_DIGIT = 12, VARIANT_DIGIT = 16 };
-    (void)module;
-    if (!PyBytes_Check(random) || PyBytes_GET_SIZE(random) % ID_BYTES) {
-        PyErr_SetString(PyExc_TypeError, "ids() takes 16 bytes for each");
-        return NULL;
-    }
-    Py_ssize_t ids = PyBytes_GET_SIZE(random) / ID_BYTES;
-    const unsigned char *bytes = (const unsigned char *)PyBytes_AS_STRING(random);
-    PyObject *made = PyTuple_New(ids);
-    for (Py_ssize_t id = 0; made && id < ids; id++, bytes += ID_BYTES) {
-        PyObject *text = PyUnicode_New(sizeof form - 1, 127);
-        if (!text) {
-            Py_CLEAR(made);
-            break;
-        }
-        unsigned char *out = PyUnicode_1BYTE_DATA(text);
-        for (size_t at = 0, digit = 0; at < sizeof form - 1; at++) {
-            unsigned value = bytes[digit / 2 % ID_BYTES] >> (digit % 2 ? 0 : 4) & 15;
-            value = digit == VERSION_DIGIT ? 4 : digit == VARIANT_DIGIT ? 8 | (value & 3) : value;
-            out[at] = (unsigned char)(form[at] == 'x' ? "0123456789abcdef"[value] : form[at]);
-            digit += form[at] == 'x';
-        }
-        PyTuple_SET_ITEM(made, id, text);
-    }
-    return made;
 }
 
 /* Behind the name of a field, its colon and blanks, if a line has that name (in small letters); NULL if not. */

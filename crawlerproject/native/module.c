@@ -26,6 +26,7 @@
  *   holds(fields, block) -> bool: its digests do; False: Python looks once more
  *   row(fields, block) -> (url, time, mime, identified, status, digest, truncated), as row_of_member in
  *       rules/archive/index_rows.py; None of others
+ *   capture(…), log_line(result, written, now) -> what the archive, its index and the log get of a page; None of odd ones
  *   short(fields, block) -> the record of ``sealed`` as a gzip member; None: Python compresses it
  *   ids(random) -> tuple of str: of each 16 bytes a record id, as new_record_ids
  *   base32(data) -> str, of bytes in groups of five
@@ -364,9 +365,11 @@ static PyMethodDef methods[] = {
     {"members", SEVERAL(member_members), "The records of gzip members that follow each other."},
     {"holds", SEVERAL(member_holds), "Whether a record's digests hold."},
     {"row", SEVERAL(member_row), "What an index says of a capture."},
-    {"sealed", SEVERAL(member_sealed), "A WARC record of its fields and its block."},
-    {"short", SEVERAL(member_short), "The gzip member of a short WARC record."},
-    {"ids", member_ids, METH_O, "Record ids of random bytes."},
+    {"sealed", SEVERAL(capture_sealed), "A WARC record of its fields and its block."},
+    {"short", SEVERAL(capture_short), "The gzip member of a short WARC record."},
+    {"capture", SEVERAL(capture_capture), "The members of a capture, and what index and log say of it."},
+    {"log_line", SEVERAL(capture_log_line), "The line of a page in the request log."},
+    {"ids", capture_ids, METH_O, "Record ids of random bytes."},
     {"head", SEVERAL(member_head), "Of an HTTP head that is stored as it came, the media type, and whether its body is compressed."},
     {"base32", module_base32, METH_O, "Bytes in groups of five, as a digest is written."},
     {"addresses", SEVERAL(links_addresses), "What links of a page mean, each page once."},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from scrapy.settings import BaseSettings
 
@@ -70,7 +70,7 @@ class _Archived:
             remember(result, written, original, self._duplicates, self._frontier)
         return written
 
-    def log(self, now: float, line: dict[str, object]) -> None:
+    def log(self, now: float, line: Mapping[str, object] | bytes) -> None:
         """It is in the log."""
 
 

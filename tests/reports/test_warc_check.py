@@ -27,7 +27,7 @@ def test_clean(tmp_path: Path) -> None:
 def two_half_captures() -> bytes:
     """A request without its answer, then a whole capture."""
     built = make()
-    return info_member() + built.members[: built.row.offset] + built.members
+    return info_member() + built.members[: built.offset] + built.members
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def two_half_captures() -> bytes:
         (WHOLE[:-5], "torn gzip member"),
         (WHOLE + b"\0" * 20, "bad gzip member"),
         (two_half_captures(), "capture is not whole"),
-        (info_member() + make().members[: make().row.offset], "capture is not whole"),
-        (info_member() + make().members[make().row.offset :], "do not name each other"),
+        (info_member() + make().members[: make().offset], "capture is not whole"),
+        (info_member() + make().members[make().offset :], "do not name each other"),
     ],
 )
 def test_flaws(tmp_path: Path, data: bytes, what: str) -> None:

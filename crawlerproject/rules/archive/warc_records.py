@@ -16,7 +16,7 @@ from functools import lru_cache
 from hashlib import sha1
 from ipaddress import ip_address
 from math import modf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from isal import igzip_lib
 
@@ -30,7 +30,7 @@ from crawlerproject.rules.archive.http_messages import (
     redirect_target,
     stored_head,
 )
-from crawlerproject.rules.archive.index_rows import NO_MIME, REVISIT_MIME, CdxjEntry
+from crawlerproject.rules.archive.index_rows import NO_MIME, REVISIT_MIME, CdxjEntry, pack
 from crawlerproject.rules.archive.warc_members import Member
 
 COMPRESSION_LEVEL = 2
@@ -100,7 +100,9 @@ class Capture(NamedTuple):
     members: bytes
     record_id: str  # of the response or revisit
     date: str  # WARC-Date, microseconds
-    row: CdxjEntry
+    line: bytes  # its row, packed for the journal of the index
+    offset: int  # of the response or revisit in the file
+    length: int  # of the response or revisit
 
 
 def capture(
@@ -126,14 +128,33 @@ def capture(
     else:
         head = stored_head(received, chunked=wire.chunked, body_bytes=len(body))
         mime, encoded = media_type(head), content_encoded(head)
+    status, identified = wire.status, payload_type(context.sample) or "" if body else ""
+    redirect = redirect_target(head, status, one_line(context.url)) if 300 <= status < 400 else ""
+    level = ENCODED_COMPRESSION_LEVEL if kept and encoded else COMPRESSION_LEVEL
+    if ":" in (ip := wire.ip):  # IPv6 as RFC 5952 writes it, without a zone
+        ip = str(ip_address(ip.partition("%")[0]))
+    found = (context, digest, original, warcinfo_id, tuple(ids), start, head, level, mime, ip, identified, redirect)
+    made = None if reader is None else reader.capture(Capture, wire, *found)
+    return capture_in_python(wire, *found) if made is None else made
+
+
+def capture_in_python(
+    wire: Wire,
+    context: Context,
+    digest: bytes,
+    original: Original | None,
+    warcinfo_id: str,
+    ids: Sequence[str],
+    start: int,
+    *stored: Any,
+) -> Capture:
+    """The same; ``stored`` as there: the head, what it says, and what goes with it."""
+    (head, level, mime, ip, identified, redirect), (request_id, response_id, metadata_id) = stored, ids
+    kept = b"" if original else wire.body
     date, url = warc_date(wire.started_at), one_line(context.url)
-    request_id, response_id, metadata_id = ids
     common = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
     with_response = f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/"
-    peer = common
-    if ip := wire.ip:  # IPv6 as RFC 5952 writes it, without a zone
-        peer = f"{common}WARC-IP-Address: {ip_address(ip.partition('%')[0]) if ':' in ip else ip}\r\n"
-    identified = payload_type(context.sample) if body else None
+    peer = f"{common}WARC-IP-Address: {ip}\r\n" if ip else common
     payload = digest_text(digest)
     request = make_member(
         f"{_BEGIN}request\r\nWARC-Record-ID: {request_id}\r\n{peer}{with_response}http; msgtype=request\r\n",
@@ -146,22 +167,21 @@ def capture(
         "Content-Type: application/http; msgtype=response\r\n",
         head,
         kept,
-        ENCODED_COMPRESSION_LEVEL if kept and encoded else COMPRESSION_LEVEL,
+        level,
     )
     metadata = make_member(
         f"{_BEGIN}metadata\r\nWARC-Record-ID: {metadata_id}\r\n{common}{with_response}warc-fields\r\n",
         _metadata_block(wire, context),
     )
-    members, status = request + response + metadata, wire.status
+    members = request + response + metadata
     row = CdxjEntry(
         start=start, end=start + len(members), url=url, digest=payload,
         timestamp=f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}",
-        mime=REVISIT_MIME if original else mime or NO_MIME, identified=identified or "", status=status,
-        offset=start + len(request), length=len(response),
-        redirect=redirect_target(head, status, url) if 300 <= status < 400 else "",
+        mime=REVISIT_MIME if original else mime or NO_MIME, identified=identified, status=wire.status,
+        offset=start + len(request), length=len(response), redirect=redirect,
         truncated="" if original else wire.truncated or "",
     )  # fmt: skip
-    return Capture(members, response_id, date, row)
+    return Capture(members, response_id, date, pack(row), row.offset, row.length)
 
 
 def withheld(wire: Wire, context: Context, *, warcinfo_id: str, record_id: str) -> bytes:
@@ -264,7 +284,7 @@ def sealed_in_python(fields: str, block: bytes, body: bytes) -> bytes:
     return b"".join(((fields + last).encode(), block, body, b"\r\n\r\n"))
 
 
-def _response_fields(wire: Wire, digest: str, identified: str | None, original: Original | None) -> str:
+def _response_fields(wire: Wire, digest: str, identified: str, original: Original | None) -> str:
     """Of a response or revisit: the transport, and what is known of its payload."""
     fields = ""
     for protocol in wire.protocols:

@@ -292,13 +292,13 @@ class Archive:
                 filename, start = warc.begin_file()
         digest, ids = digest or payload_digest(wire.body), new_record_ids(3)
         info_id = warc.warcinfo_id
-        members, record_id, date, row = capture(
+        members, record_id, date, line, offset, length = capture(
             wire, context, digest, original, warcinfo_id=info_id, ids=ids, start=start
         )
         with self._waiting:
             warc.append(members)
-        self._index.append(filename, row)
-        return Written(filename, row.offset, row.length, digest, record_id, date)
+        self._index.append(filename, line)
+        return Written(filename, offset, length, digest, record_id, date)
 
     def withdrawn(self, url: str) -> bool:
         """Whether the captures of a URL were asked back."""

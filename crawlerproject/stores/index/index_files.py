@@ -102,20 +102,19 @@ class CdxjFiles:
         self.folder = folder
         self._parquet = parquet
         folder.mkdir(parents=True, exist_ok=True)
-        self._rows: dict[str, list[CdxjEntry]] = {}
+        self._lines: dict[str, list[bytes]] = {}
         self._unwritten: dict[str, bytes] = {}
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cdxj")
         self._running: list[tuple[Path, Future[list[str]]]] = []
 
-    def append(self, filename: str, row: CdxjEntry) -> None:
-        """Remember the row of a capture in WARC ``filename``; on disk after the next ``flush``."""
-        self._rows.setdefault(filename, []).append(row)
+    def append(self, filename: str, line: bytes) -> None:
+        """Remember the row of a capture in WARC ``filename``, packed; on disk after the next ``flush``."""
+        self._lines.setdefault(filename, []).append(line)
 
     def flush(self) -> None:
         """Write remembered rows to their journals; raises StorageError and keeps what was not written."""
-        for filename in list(self._rows):
-            packed = b"".join([index_rows.pack(row) for row in self._rows.pop(filename)])
-            self._unwritten[filename] = self._unwritten.get(filename, b"") + packed
+        for filename in list(self._lines):
+            self._unwritten[filename] = b"".join([self._unwritten.get(filename, b""), *self._lines.pop(filename)])
         for filename in list(self._unwritten):
             journal = self._journal(filename)
             with storage_errors(journal):

@@ -106,12 +106,13 @@ class RequestLog:
         self._stop_twins = threading.Event()
         folder.mkdir(parents=True, exist_ok=True)
 
-    def write(self, now: float, fields: Mapping[str, object]) -> None:
-        """Add a line to the file of the day ``now`` (epoch seconds); on disk after the next ``flush``."""
+    def write(self, now: float, line: Mapping[str, object] | bytes) -> None:
+        """Add a line, packed or its fields, to the file of the day ``now`` (epoch seconds); on disk with ``flush``."""
         if now >= self._day_ends:  # a clock set back stays with the later day: closed days are not reopened
             self._day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
             self._day_ends = (now // DAY_SECONDS + 1) * DAY_SECONDS
-        self._waiting.setdefault(self._day, []).append(orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))
+        packed = line if isinstance(line, bytes) else orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+        self._waiting.setdefault(self._day, []).append(packed)
 
     def flush(self) -> None:
         """Hand all lines to the system; raises StorageError and keeps what was not written for the next time."""

@@ -27,7 +27,7 @@ from crawlerproject.rules.archive.index_rows import (
 )
 from crawlerproject.rules.archive.warc_members import Member, walk
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original
-from tests.warc_samples import PAGE, exchange, info_member, make
+from tests.warc_samples import PAGE, exchange, info_member, make, row_of
 
 NOT_CHANGED = exchange(b"", b"HTTP/1.1 304 Not Modified\r\n\r\n")
 MOVED = exchange(b"", b"HTTP/1.1 302 Found\r\nLocation: //b.test/x\r\nContent-Length: 0\r\n\r\n")
@@ -37,7 +37,7 @@ FIRST = Original("<urn:uuid:1>", "http://a.test/first", "2026-01-01T00:00:00Z")
 def test_a_line() -> None:
     """SURT, 14 digits, JSON with strings; only fields that say something."""
     built = make(url="http://www.Example.test:8080/b?x=1", start=1000)
-    key, timestamp, fields = index_rows.line(built.row, "f.warc.gz").split(b" ", 2)
+    key, timestamp, fields = index_rows.line(row_of(built), "f.warc.gz").split(b" ", 2)
     assert key == b"test,example:8080)/b?x=1"
     assert timestamp == b"20260921141320"
     assert json.loads(fields) == {
@@ -46,8 +46,8 @@ def test_a_line() -> None:
         "mime-detected": "text/html",
         "status": "200",
         "digest": digest_text(payload_digest(PAGE)),
-        "length": str(built.row.length),
-        "offset": str(built.row.offset),
+        "length": str(built.length),
+        "offset": str(built.offset),
         "filename": "f.warc.gz",
     }
 
@@ -66,7 +66,7 @@ def test_the_file_says_the_same() -> None:
         make(exchange(b"x", b"HTTP/1.0 404\nContent-Type:  Text/Plain;charset=x\n\n")),
     ):
         read = [member for member in walk([info_member() + built.members]) if isinstance(member, Member)]
-        start, row = len(info_member()), built.row
+        start, row = len(info_member()), row_of(built)
         row = row._replace(start=start, end=start + row.end, offset=start + row.offset)
         assert index_rows.line(index_rows.row_of_member(read[2]), "f") == index_rows.line(row, "f")
         assert row.end == read[-1].end
@@ -74,12 +74,12 @@ def test_the_file_says_the_same() -> None:
 
 def test_redirect_is_absolute() -> None:
     """The target of a redirect is resolved against the URL."""
-    assert make(MOVED, url="https://a.test/").row.redirect == "https://b.test/x"
+    assert row_of(make(MOVED, url="https://a.test/")).redirect == "https://b.test/x"
 
 
 def test_journal_lines_come_back() -> None:
     """pack and unpack are inverse; a torn or foreign line is None."""
-    row = make(start=7).row
+    row = row_of(make(start=7))
     assert index_rows.unpack(index_rows.pack(row)) == row
     assert index_rows.unpack(index_rows.pack(row)[:40]) is None
     assert index_rows.unpack(b"{}") is None

@@ -20,7 +20,7 @@ from crawlerproject.rules.archive.http_messages import digest_text
 from crawlerproject.rules.archive.index_rows import REVISIT_MIME
 from crawlerproject.rules.archive.warc_members import Member, walk
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, warc_date
-from tests.warc_samples import PAGE, WARCINFO_ID, exchange, info_member, make
+from tests.warc_samples import PAGE, WARCINFO_ID, exchange, info_member, make, row_of
 
 GZ = gzip.compress(PAGE, mtime=0)
 FIRST = Original("<urn:uuid:1>", "http://a.test/first", "2026-01-01T00:00:00.000000Z")
@@ -124,7 +124,7 @@ def test_fields_of_a_capture() -> None:
 
 def test_row_points_at_the_response() -> None:
     """Offset and length of the row are those of the response's own member; the digest is the payload's."""
-    row, data = (built := make(start=9)).row, built.members
+    row, data = row_of(built := make(start=9)), built.members
     (response,) = members(data[row.offset - 9 : row.offset - 9 + row.length])
     assert response.kind == "response"
     assert response.field("warc-payload-digest") == f"sha1:{row.digest}"
@@ -135,7 +135,7 @@ def test_row_points_at_the_response() -> None:
 def test_truncation_is_marked(why: str) -> None:
     """WARC-Truncated says why a body ends early."""
     built = make(exchange(truncated=why))
-    assert members(built.members)[1].field("warc-truncated") == built.row.truncated == why
+    assert members(built.members)[1].field("warc-truncated") == row_of(built).truncated == why
 
 
 def test_metadata_says_how_it_came_about() -> None:
@@ -157,9 +157,9 @@ def test_revisit_of_an_identical_payload() -> None:
     assert revisit.field("warc-refers-to") == FIRST.record_id
     assert revisit.field("warc-refers-to-target-uri") == FIRST.url
     assert revisit.field("warc-refers-to-date") == FIRST.date
-    assert revisit.field("warc-payload-digest") == f"sha1:{built.row.digest}"
+    assert revisit.field("warc-payload-digest") == f"sha1:{row_of(built).digest}"
     assert revisit.field("warc-truncated") == "length"
-    assert built.row.mime == REVISIT_MIME
+    assert row_of(built).mime == REVISIT_MIME
     assert len(list(checked(built.members))) == 3
 
 

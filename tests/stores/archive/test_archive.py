@@ -42,7 +42,7 @@ def add(warc: WarcFiles, url: str = "http://a.test/", index: CdxjFiles | None = 
     built = make(url=url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id, start=start)
     position = warc.append(built.members)
     if index:
-        index.append(position.filename, built.row)
+        index.append(position.filename, built.line)
     return built, position
 
 

@@ -31,7 +31,7 @@ class Writing:
             start=(self.warc.state() or self.warc.begin_file()).length,
         )
         position = self.warc.append(built.members)
-        self.index.append(position.filename, built.row)
+        self.index.append(position.filename, built.line)
         return built.record_id
 
 

@@ -14,7 +14,7 @@ def test_a_record_is_found_by_its_place(tmp_path: Path, suffix: str) -> None:
     """Id, date, head and body as they were written."""
     built = make()
     (tmp_path / f"a.warc.gz{suffix}").write_bytes(info_member() + built.members)
-    place = PlainResponse("a.warc.gz", len(info_member()) + built.row.offset, built.row.length, 3, 4)
+    place = PlainResponse("a.warc.gz", len(info_member()) + built.offset, built.length, 3, 4)
 
     paths = [tmp_path / "elsewhere" / "a.warc.gz", *(tmp_path / name for name in names_of("a.warc.gz"))]
     found = read_answer(paths, PlainResponse.of(place.note()))

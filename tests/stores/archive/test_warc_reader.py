@@ -162,7 +162,7 @@ def test_ours_is_whole_with_its_notes(tmp_path: Path) -> None:
     (capture,) = captures_in(written(tmp_path, info_member(), built.members), number=7)
 
     assert capture.whole
-    assert capture.place == (7, len(info_member()) + built.row.offset)
+    assert capture.place == (7, len(info_member()) + built.offset)
     assert (capture.status, capture.answer_id, capture.rendered) == (200, built.record_id, False)
     assert "fetchTimeMs" in capture.notes
     assert capture.ended_at >= 0

@@ -44,7 +44,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
         start = (warc.state() or warc.begin_file()).length
         built = make(exchange(head=head), url, warcinfo_id=warc.warcinfo_id, new_id=new_record_id, start=start)
         position = warc.append(built.members)
-        index.append(position.filename, built.row)
+        index.append(position.filename, built.line)
     warc.close()
     with connect(folder / "index" / "parquet") as connection:
         yield connection
