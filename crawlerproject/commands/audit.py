@@ -59,8 +59,8 @@ class Command(OperatorCommand):
             raise OperatorError(f"There is no request in {', '.join(args)} that reached a server.")
         if audit.late_lines:
             raise OperatorError(
-                f"{audit.late_lines:,} lines are out of order by more than ten minutes, so that pauses cannot be "
-                "computed; give the files in the order of their days.",
+                f"{counted(audit.late_lines, 'line is', 'lines are')} out of order by more than ten minutes, so that "
+                "pauses cannot be computed; give the files in the order of their days.",
             )
         if opts.json:
             say_json(_json(audit, unreadable))

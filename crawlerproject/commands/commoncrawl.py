@@ -12,6 +12,7 @@ from crawlerproject.config.crawl_kind import whole_crawl
 from crawlerproject.config.values import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.operator_command import OperatorCommand, locked, option
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import read_plan, refuse_missing, refuse_moving
@@ -79,7 +80,9 @@ class Command(OperatorCommand):
             done = import_captures(islice(captures, opts.limit), store, records)
         for problem in done.refused:
             say(f"Refused: {problem}", error=True)
-        say(f"{done.pages:,} pages are newly known, {done.known:,} were known before, {done.records:,} records taken")
+        new = counted(done.pages, "page is", "pages are")
+        before = counted(done.known, "was", "were")
+        say(f"{new} newly known, {before} known before, {counted(done.records, 'record')} taken")
         self.exitcode = 1 if done.refused else 0
 
 

@@ -73,7 +73,7 @@ def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
         lines.append(f"So at most {facts['pages_per_second_at_most']:,.1f} pages/s, while all hosts have work")
     if ip_pause and facts["names_without_address"] > 1:
         lines.append(
-            f"Of {facts['names_without_address']:,} names the address is not known: those that share one get "
+            f"Of {counted(facts['names_without_address'], 'name')} the address is not known: those that share one get "
             f"{1 / ip_pause:,.1f} pages/s together (--resolve asks the DNS)"
         )
     seconds, most = facts["seconds_of_the_seeds"], facts["largest_host_seeds"]
@@ -81,7 +81,7 @@ def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
     lines.append(f"The seeds alone: at least {human_seconds(seconds)}{largest}")
     for count in counts:
         seconds = facts["seconds_by_pages_of_each_host"][str(count)]
-        lines.append(f"{count:,} pages of each host: at least {human_seconds(seconds)}")
+        lines.append(f"{counted(count, 'page')} of each host: at least {human_seconds(seconds)}")
     lines += _of_requisites(facts, counts)
     if facts["longer_by_quiet_hours"] > 1 and max(facts["seconds_by_pages_of_each_host"].values()) > DAY_SECONDS:
         share = facts["longer_by_quiet_hours"] - 1
@@ -102,7 +102,7 @@ def _of_requisites(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
     ]
     for count in counts:
         seconds = facts["seconds_with_requisites"][str(count)]
-        lines.append(f"{count:,} pages of each host: about {human_seconds(seconds)}")
+        lines.append(f"{counted(count, 'page')} of each host: about {human_seconds(seconds)}")
     return lines
 
 

@@ -45,7 +45,7 @@ class Command(OperatorCommand):
         if not (opts.seeds or opts.known or opts.sitemap or opts.index):
             raise OperatorError("There is nothing to plan; give --seeds, --known, --sitemap or --index.")
         domains, pages = write_plan(_addresses(opts), Path(args[0]), random.Random(opts.random))
-        say(f"{args[0]}: {counted(pages, 'page')} of {domains:,} domains")
+        say(f"{args[0]}: {counted(pages, 'page')} of {counted(domains, 'domain')}")
 
 
 def _addresses(opts: argparse.Namespace) -> Iterator[Address]:

@@ -180,7 +180,8 @@ class Command(OperatorCommand):
         except OperatorError as error:
             say(str(error), error=True)
             return False
-        say(f"The new frontier knows {made.pages:,} pages; {made.waiting:,} URLs of {made.hosts:,} hosts wait")
+        waiting = f"{counted(made.waiting, 'URL')} of {counted(made.hosts, 'host')} wait{'s' * (made.waiting == 1)}"
+        say(f"The new frontier knows {counted(made.pages, 'page')}; {waiting}")
         if folders != [folder]:
             say("One process has all of it now; the next scrapy fleet shares it out again")
         say(*(f"Not restored: {what}" for what in made.missing))
@@ -203,7 +204,8 @@ class Command(OperatorCommand):
         for each in {folder, *folders_of(folder)}:
             if poison_of(each):
                 write_poison(each.poison, {})
-        say(f"{count:,} pages that were set aside as poison wait in the frontier again")
+        pages = counted(count, "page that was set aside as poison waits", "pages that were set aside as poison wait")
+        say(f"{pages} in the frontier again")
 
     def _cut_out(self, folder: CrawlDir, *, known: bool) -> None:
         """Keep what is good of every file; an open file that needs it is closed by that.
@@ -262,7 +264,8 @@ class Command(OperatorCommand):
             holders[CrawlDir(crawl / plan.holder(host_key(record.url)))].append(LostCapture(record.url, record.digest))
         count = sum(_fetched_again(folder, lost, folders, look.captured) for folder, lost in holders.items())
         if count:
-            say(f"{count:,} pages whose captures are lost wait in the frontier again")
+            pages = counted(count, "page whose captures are lost waits", "pages whose captures are lost wait")
+            say(f"{pages} in the frontier again")
 
 
 def _fetched_again(folder: CrawlDir, lost: list[LostCapture], folders: list[CrawlDir], captured: Captured) -> int:

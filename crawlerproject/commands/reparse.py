@@ -127,4 +127,4 @@ class Command(BaseRunSpiderCommand):
         plan = planned(opts.out, asked, indexes, opts.part_captures)
         self._held.enter_context(held(opts.out))
         if later := len(indexes) - len(plan.indexes):
-            say(f"{later:,} WARC files were closed since this run began and are left out.", error=True)
+            say(f"{counted(later, 'WARC file')} closed since this run began left out.", error=True)

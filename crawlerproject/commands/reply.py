@@ -15,7 +15,7 @@ from crawlerproject.inspection.identity_checks import Judgement, Known, judge, p
 from crawlerproject.inspection.robots_opinions import then_and_now
 from crawlerproject.operator_command import SPAN, InspectCommand, one_argument, option, span_of
 from crawlerproject.reports.summary import HostStory, bare_host, host_story
-from crawlerproject.rules.printable import human_bytes, human_seconds
+from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.terminal import say
 
 
@@ -77,7 +77,7 @@ def _what_was_asked(token: str, story: HostStory) -> str:
     answers = Counter(str(visit.attempt["status"] or visit.attempt["reason"]) for visit in story.reached)
     counts = ", ".join(f"{count:,} × {name}" for name, count in answers.most_common(4))
     text = (
-        f"Yes, that was us: between {first} and {last} UTC {token} made {len(story.reached):,} requests, "
+        f"Yes, that was us: between {first} and {last} UTC {token} made {counted(len(story.reached), 'request')}, "
         f"one at a time, and received {human_bytes(story.received_bytes)} ({counts})."
     )
     if story.pauses:
@@ -87,7 +87,8 @@ def _what_was_asked(token: str, story: HostStory) -> str:
             f" Between two requests it paused {human_seconds(usual)} as a rule, never under {human_seconds(shortest)}."
         )
     if story.too_soon:
-        text += f" {story.too_soon:,} of these pauses were shorter than we promise; we are looking into that."
+        short = counted(story.too_soon, "of these pauses was", "of these pauses were")
+        text += f" {short} shorter than we promise; we are looking into that."
     return text
 
 

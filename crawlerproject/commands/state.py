@@ -85,7 +85,8 @@ class Command(OperatorCommand):
         for what, count in copied.counts.items():
             say(f"{count:>15,} {what}")
         named = without_passwords(target)
-        say(f"{named} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
+        compared = counted(copied.looked_at, "page or host was", "pages and hosts were")
+        say(f"{named} holds all of it; {compared} compared whole.")
 
     def _back_up(self, target: str, wait_seconds: float) -> None:
         """Make a backup, and say what it counts of the archive."""

@@ -96,16 +96,18 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
         lines += [f"          {problem}" for problem in facts["uploads"]["problems"]]
     lines += _left(ahead)
     if facts["poison"]:
-        lines.append(f"Poison    {facts['poison']:,} pages over which the process died are set aside: see poison.json")
+        lines.append(
+            f"Poison    {counted(facts['poison'], 'page')} over which the process died set aside: see poison.json"
+        )
     return lines
 
 
 def _worker(worker: dict[str, Any]) -> str:
     """One worker's line; of a worker of a fleet over Redis no more is known than what it has reported there."""
-    held = f"{worker['name']}: {worker['partitions']:,} partitions"
+    held = f"{worker['name']}: {counted(worker['partitions'], 'partition')}"
     if "running" not in worker:
         where = "here" if worker["here"] else f"on {worker['machine'] or 'another machine'}"
-        does = f"{worker['pages']:,} pages, {worker['pages_per_second']:.1f} pages/s"
+        does = f"{counted(worker['pages'], 'page')}, {worker['pages_per_second']:.1f} pages/s"
         does = f"paused: {worker['paused']}" if worker["paused"] else does
         if worker["reported_seconds_ago"] > SILENT_SECONDS:
             silent = human_seconds(worker["reported_seconds_ago"])
@@ -118,7 +120,7 @@ def _worker(worker: dict[str, Any]) -> str:
     if worker["reported_seconds_ago"] > SILENT_SECONDS:
         ago = human_seconds(worker["reported_seconds_ago"])
         return f"{held}, silent as process {worker['pid']}: its last word is {ago} old"
-    rate = f"{worker['pages']:,} pages, {worker['pages_per_second']:.1f} pages/s, {worker['queued']:,} queued"
+    rate = f"{counted(worker['pages'], 'page')}, {worker['pages_per_second']:.1f} pages/s, {worker['queued']:,} queued"
     return f"{held}, runs as process {worker['pid']}: {rate}"
 
 
@@ -154,7 +156,7 @@ def _left(ahead: Outlook) -> list[str]:
 
 def _life(crawl: CrawlView, facts: dict[str, Any]) -> str:
     if facts.get("workers") and crawl.plan is None:
-        return f"running with {len(facts['workers']):,} workers"
+        return f"running with {counted(len(facts['workers']), 'worker')}"
     if crawl.running and "pid" not in crawl.status:
         at_work = f"{sum(worker.running for worker in crawl.workers):,}"
         return f"running with {at_work if crawl.plan is None else f'{at_work} of {len(crawl.workers):,}'} workers"

@@ -64,14 +64,14 @@ def _row(host: str, template: str, refused: int, why: str, new: int = 0) -> dict
 def _of_domain(domain: str, packed: bytes) -> Iterator[dict[str, Any]]:
     known = DomainHosts.unpack(packed)
     if known.refused:
-        why = f"{known.hosts:,} hosts, which have shown {known.pages:,} new texts"
+        why = f"{counted(known.hosts, 'host')} with {counted(known.pages, 'new text')}"
         yield _row(f"*.{domain}", "-", known.refused, why, known.pages)
 
 
 def _of_named(domain: str, packed: bytes) -> Iterator[dict[str, Any]]:
     named = NamedHosts.unpack(packed)
     if named.refused:
-        why = f"named {named.unresolved:,} hosts that have no address, and {named.resolved:,} that have"
+        why = f"named {counted(named.unresolved, 'host')} without an address, and {named.resolved:,} with one"
         yield _row(domain, "names", named.refused, why)
 
 

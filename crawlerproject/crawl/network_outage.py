@@ -37,7 +37,7 @@ from crawlerproject.rules.politeness.whose_failure import (
     is_doubtful,
     next_try_seconds,
 )
-from crawlerproject.rules.printable import human_seconds
+from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.url.urls import host_name
 
 logger = logging.getLogger(__name__)
@@ -261,8 +261,8 @@ class Outage:
         self._down_since, self._run.outage = 0.0, ""
         self._unreached_hosts.clear()
         logger.warning(
-            "The crawl goes on after %s without a network; %d requests that failed meanwhile are sent again.",
-            human_seconds(lasted), self._spared,
+            "The crawl goes on after %s without a network; %s sent again.", human_seconds(lasted),
+            counted(self._spared, "request that failed meanwhile is", "requests that failed meanwhile are"),
         )  # fmt: skip
         self._wake()
 

@@ -19,7 +19,7 @@ from crawlerproject.config.crawl_kind import crawl_of
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask
-from crawlerproject.rules.printable import human_bytes, human_seconds
+from crawlerproject.rules.printable import counted, human_bytes, human_seconds
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.uploads.upload_process import ENDED, REFUSED
 from crawlerproject.stores.uploads.upload_target import checked_url, place_of
@@ -104,7 +104,7 @@ class Uploads(CrawlTask):
             logger.warning("Not all of the archive is at %s yet%s; scrapy upload goes on with it", self._url, left)
         else:
             self._tell(state)
-            sent = f"{state.get('sent_files', 0):,} files, {human_bytes(int(state.get('sent_bytes', 0)))}"
+            sent = f"{counted(state.get('sent_files', 0), 'file')}, {human_bytes(int(state.get('sent_bytes', 0)))}"
             logger.info("The archive is at %s: %s sent since the start", self._url, sent)
 
     def _start(self) -> None:

@@ -14,6 +14,7 @@ from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.frontier.passage import Lease
 from crawlerproject.rules.fleet_shares import QuotaRequest, Share
 from crawlerproject.rules.politeness.address_turns import Claim
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.stores.protocols import NearText, Text
 
@@ -217,7 +218,7 @@ class IpReservations:
             if isinstance(error, StorageError):
                 self._failed(error)
             else:
-                logger.exception("%d addresses cannot be reserved; they are tried again", len(wanted))
+                logger.exception("%s not reserved, to be tried again", counted(len(wanted), "address", "addresses"))
             # What may be reserved without our knowing is given back, so that nothing waits until it falls free.
             self._rested = [*rested, *claims, *self._rested]
             self._not_before = time.monotonic() + _AGAIN_SECONDS

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from crawlerproject.rules.printable import without_passwords
+from crawlerproject.rules.printable import counted, without_passwords
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -113,7 +113,7 @@ class Delivery:
                 self._events.get_nowait()
                 behind += 1
         if behind:
-            logger.error("The hook is behind: %d events before the last are not delivered.", behind)
+            logger.error("The hook is behind: %s before the last not delivered.", counted(behind, "event"))
         self._last = last
         self._events.put(last)
         self._events.put(None)
@@ -262,5 +262,5 @@ class Watch:
 
         if now.errors != self._errors and (self._error_at is None or at - self._error_at >= ERRORS_APART_SECONDS):
             more, self._errors, self._error_at = now.errors - self._errors, now.errors, at
-            events.append(Event("error", f"{more:,} errors of the program itself, see log/errors.log"))
+            events.append(Event("error", f"{counted(more, 'error')} of the program itself, see log/errors.log"))
         return events

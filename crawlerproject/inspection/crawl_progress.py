@@ -177,9 +177,10 @@ def upload_text(uploads: Mapping[str, Any], now: float) -> str:
     """One line; ``now`` in epoch seconds."""
     if not uploads:
         return ""
-    waiting = f"{uploads['waiting_files']:,} files ({human_bytes(int(uploads['waiting_bytes']))}) wait"
+    files = counted(uploads["waiting_files"], "file")
+    waiting = f"{files} ({human_bytes(int(uploads['waiting_bytes']))}) wait{'s' * (uploads['waiting_files'] == 1)}"
     done = f"{counted(uploads['sent_files'], 'file')} ({human_bytes(int(uploads['sent_bytes']))}) sent since its start"
-    only = f", {uploads['only_there']:,} are only there" if uploads["only_there"] else ""
+    only = f", {counted(uploads['only_there'], 'is', 'are')} only there" if uploads["only_there"] else ""
     text = f"to {uploads['url']}: {waiting}, {done}{only}"
     if uploads["error"]:
         since = human_seconds(max(0.0, now - uploads["failing_since"])) if uploads["failing_since"] else ""

@@ -21,7 +21,7 @@ from crawlerproject.frontier.known_seeds import COMBINED, SCOPE_FACT, KnownSeeds
 from crawlerproject.inspection.crawl_progress import together, workers_below
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import limits_of
-from crawlerproject.rules.printable import without_passwords
+from crawlerproject.rules.printable import counted, without_passwords
 from crawlerproject.rules.url.scope import Patterns, globs, host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, check_there, read_facts
 from crawlerproject.stores.crawl_folders import FleetPlan, folders_of, read_plan, refuse_moving
@@ -267,7 +267,7 @@ def _facts(crawl: CrawlView) -> Iterator[Fact]:
 
 def _scope(run: Mapping[str, Any], settings: BaseSettings) -> str:
     arguments = run.get("arguments", {})
-    words = [f"scope={run.get('scope', 'any')}", f"at most {settings['SCOPE_MAX_DEPTH']} links deep"]
+    words = [f"scope={run.get('scope', 'any')}", f"at most {counted(int(settings['SCOPE_MAX_DEPTH']), 'link')} deep"]
     words += [f"{name}={' '.join(found)}" for name in ("include", "exclude") if (found := arguments.get(name))]
     words += [f"{name}={value}" for name, value in arguments.get("limits", {}).items() if value]
     return "; ".join(words)

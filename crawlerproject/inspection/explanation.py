@@ -20,7 +20,7 @@ from crawlerproject.inspection.host_table import LEFT_ALONE, host_state, pace_so
 from crawlerproject.inspection.robots_opinions import opinions
 from crawlerproject.inspection.url_state import Fact, State, UrlState, iso_moment, moment_fact
 from crawlerproject.reasons import ANSWERED, RESERVED, Reason
-from crawlerproject.rules.printable import human_bytes, human_seconds, moment
+from crawlerproject.rules.printable import counted, human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.parser import read_robots_text
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
 from crawlerproject.rules.row_kinds import FLAG_EXTERNAL, external_key, requisite_key
@@ -214,7 +214,8 @@ class Why:
         if (reason_given := self._holds.pause_of(host.name)) is not None:
             return Reason.PAUSED, f"the host is paused, {reason_given}: scrapy resume {host_name(host.name)}"
         if limit := self._holds.limit_of(host):
-            had = f"{host.pages:,} pages, {human_bytes(host.received_bytes)}, busy {human_seconds(host.busy_seconds)}"
+            had = f"{counted(host.pages, 'page')}, {human_bytes(host.received_bytes)}"
+            had += f", busy {human_seconds(host.busy_seconds)}"
             return Reason.HOST_LIMIT, f"the host has had its {limit} ({had}); a start with a higher one goes on"
         return self._halted
 
@@ -272,7 +273,7 @@ class Why:
             ending = address.url.partition("?")[0].rpartition(".")[2]
             return f".{ending} is one of SKIP_EXTENSIONS"
         if reason is Reason.DEPTH:
-            text = f"{depth} links from a seed; SCOPE_MAX_DEPTH={filters.scope.max_depth}"
+            text = f"{counted(depth, 'link')} from a seed; SCOPE_MAX_DEPTH={filters.scope.max_depth}"
             return _bound(text, "SCOPE_MAX_DEPTH", filters.scope.max_depth, depth)
         if reason is Reason.URL_LENGTH:
             text = f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={filters.scope.max_url_length:,}"
@@ -379,7 +380,7 @@ class Why:
             most = self._filters.max_hosts_per_domain
             if known.full(most) and not self._filters.any_hosts(domain, self._now):
                 earned = f" and {known.most(most) - most:,} that its pages earned" if known.most(most) > most else ""
-                text = f"{domain} has {known.hosts:,} hosts: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
+                text = f"{domain} has {counted(known.hosts, 'host')}: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
                 return _bound(text, "SCOPE_MAX_HOSTS_PER_DOMAIN", known.most(most), known.hosts)
         return None
 
@@ -389,7 +390,8 @@ class Why:
         known = stored_fact(self._store, HostFact.NAMED, NamedHosts, named_by)
         if not named_by or not known.full or self._host(address.host).ever_queued:
             return None
-        text = f"{named_by} has named {known.unresolved:,} hosts that have no address, and {known.resolved:,} that have"
+        unresolved = counted(known.unresolved, "host")
+        text = f"{named_by} has named {unresolved} without an address, and {known.resolved:,} with one"
         return Fact(text, rule=text, named_by=named_by, limit=known.most, value=known.unresolved)
 
     # --- clocks ---------------------------------------------------------------------------------

@@ -269,7 +269,9 @@ class Verification:
                 self.found.problems.append(f"The index names {name}, which is missing")
         torn = [path.stat().st_size for path in torn_files(folder)]
         if torn:
-            self.found.notes.append(f"{len(torn)} .torn files keep {sum(torn):,} bytes that were cut off")
+            self.found.notes.append(
+                f"{counted(len(torn), '.torn file keeps', '.torn files keep')} {counted(sum(torn), 'byte')} cut off"
+            )
 
 
 def _say(problems: list[str], what: str, urls: Iterable[str]) -> None:

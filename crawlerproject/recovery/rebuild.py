@@ -30,6 +30,7 @@ from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.recovery.attempt_replay import Replay
 from crawlerproject.recovery.attempts import Attempt, PlacedStore, attempts
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.scope import Patterns, Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores import row_codec
@@ -239,4 +240,4 @@ def _list_missing(folders: Sequence[CrawlDir], rebuilt: Rebuilt) -> None:
         lost = "answers that are in the log and not in the archive: they are requested again"
         missing.append(f"{counts['lost']:,} {lost}")
     odd = {what: count for what, count in counts.items() if what not in ("captures", "failures", "lost")}
-    missing.extend(f"{count:,} attempts: {what}" for what, count in odd.items())
+    missing.extend(f"{counted(count, 'attempt')}: {what}" for what, count in odd.items())

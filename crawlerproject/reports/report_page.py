@@ -141,7 +141,7 @@ def _listing(title: str, note: str, names: Sequence[str], rows: Sequence[Sequenc
 
 def _visited(report: CrawlReport) -> str:
     """What is no page of its own: more visits of one, and what pages need."""
-    visits = f", visited {report.visits:,} times" if report.visits != report.pages else ""
+    visits = f", visited {counted(report.visits, 'time')}" if report.visits != report.pages else ""
     requisites = f", and {counted(report.requisites, 'file')} that pages need" if report.requisites else ""
     return visits + requisites
 
@@ -169,7 +169,7 @@ def _renders(report: CrawlReport) -> Markup:
         return Markup()
     seconds = report.moment_seconds or 1.0
     chart = _rates("Renders over time", _ends(report), [m.rendered / seconds for m in report.over_time], "renders")
-    return section("Renders", Markup("<p>{:,} attempts by a browser.</p>").format(report.rendered) + chart)
+    return section("Renders", Markup("<p>{} by a browser.</p>").format(counted(report.rendered, "attempt")) + chart)
 
 
 def _rates(title: str, ends: tuple[str, str], rates: Sequence[float], what: str) -> Markup:

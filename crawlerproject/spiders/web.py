@@ -48,6 +48,7 @@ from crawlerproject.reasons import RESERVED, Reason
 from crawlerproject.request_meta import LeasedExchange, lease_in, leased, location
 from crawlerproject.rules.archive.http_messages import Wire
 from crawlerproject.rules.consent.verdict import PURPOSES
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import Address, Base, url_in_header
 from crawlerproject.runtime.services import Services, services_of
 
@@ -154,7 +155,7 @@ class WebSpider(Spider):
         if queued is not None:
             days = self.settings["RECRAWL_RECENT_DAYS"]
             recent = "" if queued else f" (RECRAWL_RECENT_DAYS={days} leaves out those that were lately)"
-            logger.info("%d known pages are visited again%s", queued, recent)
+            logger.info("%s visited again%s", counted(queued, "known page is", "known pages are"), recent)
             self.crawler.stats.set_value("recrawl/queued", queued)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
@@ -315,7 +316,7 @@ class WebSpider(Spider):
         self.errors_in_a_row += 1
         self.crawler.stats.inc_value("errors/ours")
         if self.errors_in_a_row == self.max_errors_in_a_row:
-            logger.error("%d errors of our own in a row: the crawl stops", self.errors_in_a_row)
+            logger.error("%s of our own in a row: the crawl stops", counted(self.errors_in_a_row, "error"))
             close_crawl(self.crawler, "errors_in_a_row")
 
 

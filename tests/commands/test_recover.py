@@ -220,4 +220,4 @@ def test_tails_that_an_earlier_version_left_among_the_files(tmp_path: Path) -> N
     done = scrapy("verify", str(folder))
 
     assert before.returncode == migrated.returncode == done.returncode == 0, done.stderr
-    assert "1 .torn files keep 6 bytes that were cut off" in done.stderr
+    assert "1 .torn file keeps 6 bytes cut off" in done.stderr

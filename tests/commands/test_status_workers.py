@@ -53,7 +53,7 @@ def test_each_worker_is_a_line() -> None:
         "m2: 80 partitions, on two, 50 pages, 5.0 pages/s, reported 1.2 s ago",
         "m3: 86 partitions, on three, paused: no room on the disk, reported 0.9 s ago",
         "m4: on four, silent for 5 min 0 s; after its lease others have its partitions",
-        "m5: 1 partitions, on another machine, 0 pages, 0.0 pages/s, reported 2.0 s ago",
+        "m5: 1 partition, on another machine, 0 pages, 0.0 pages/s, reported 2.0 s ago",
     ]
 
 

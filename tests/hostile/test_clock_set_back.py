@@ -40,7 +40,7 @@ def test_a_crawl_goes_on_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         first = next(visit for visit in web.of("innocent.test") if visit.start > set_right)
         late = first.start - set_right  # a start, and its pace
         pays("a clock that is set back by days", "the site", late, "s of waiting", at_most=15)
-        assert "The clock was set back since the last commit: 1 hosts were to wait" in crawled.log
+        assert "The clock was set back since the last commit: 1 host would have waited" in crawled.log
 
 
 @pytest.mark.parametrize(

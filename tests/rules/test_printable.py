@@ -1,9 +1,12 @@
 """Numbers as a person reads them."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
+import crawlerproject
 from crawlerproject.rules.printable import human_bytes, human_seconds, moment
 
 
@@ -45,3 +48,21 @@ def test_no_number_breaks_the_words(value: float) -> None:
     """Any float is a duration and a moment that can be shown."""
     assert human_seconds(value)
     assert moment(value)
+
+
+# A count in a message, before a plural. Not of a bound, which is named in capitals or ``most``.
+_PLURAL = re.compile(
+    r"(?:%d|\{(?![A-Z_]+:|most:|[^{}]*max_)[^{}]*:,\}) (?:answers|attempts|captures|domains|entries|errors|events|"
+    r"hosts|links|lines|names|pages|partitions|pauses|records|requests|seeds|times|URLs)\b"
+)
+# These are always several: the hook is behind by a bound of ours, a host failed often.
+_SEVERAL = {"hook_events.py", "frontier.py", "poison.py"}
+
+
+def test_a_count_of_one_has_no_plural() -> None:
+    """Every count in a message goes through ``counted``: "1 pages" was found in twenty places."""
+    files = [path for path in Path(crawlerproject.__path__[0]).rglob("*.py") if path.name not in _SEVERAL]
+    found = {path.name: _PLURAL.findall(path.read_text()) for path in files}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+    assert _PLURAL.search('say(f"{done.pages:,} pages")')
+    assert _PLURAL.search('info("%d hosts wait", 1)')

@@ -18,7 +18,7 @@ from crawlerproject.frontier.other_workers import (
     pack_message,
     unpack_message,
 )
-from crawlerproject.rules.printable import human_seconds
+from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.journals import LISTENER
@@ -124,7 +124,7 @@ class RedisWorker(SingleProcess):
         await revisits.turn(frontier, run.now)
         run.stats.inc_value("recrawl/queued", revisits.queued - queued)
         if choosing and not revisits.busy:
-            logger.info("%d known pages are visited again", revisits.queued)
+            logger.info("%s visited again", counted(revisits.queued, "known page is", "known pages are"))
         return choosing
 
     def membership(self, run: Run) -> Membership:

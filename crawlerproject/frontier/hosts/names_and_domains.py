@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.frontier.hosts.host import Host, PortsClock, Stage
 from crawlerproject.frontier.learned.models import HostModel
 from crawlerproject.frontier.passage import row_named_by
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.traps.budgets import DEFAULT_MAX_HOSTS, DomainHosts, NamedHosts
 from crawlerproject.rules.url.domains import bounded_domain
 from crawlerproject.rules.url.urls import host_name, key_of, port_of
@@ -166,8 +167,8 @@ class DomainHostCounts(HostModel[DomainHosts]):
         known = self.of(host)
         if not known.refused:
             logger.warning(
-                "%s has %d hosts; further ones are refused (too-many-hosts) until its pages show more that is new",
-                self.domain_of(host), known.hosts,
+                "%s has %s; further ones are refused (too-many-hosts) until its pages show more that is new",
+                self.domain_of(host), counted(known.hosts, "host"),
             )  # fmt: skip
         known.refused += 1
         self._keep(host, known)
@@ -203,8 +204,8 @@ class NamesToResolve(HostModel[NamedHosts]):
         known = self.of(domain)
         if not known.refused:
             logger.warning(
-                "%s has named %d hosts that have no address; further ones are refused (too-many-names) until some have",
-                domain, known.unresolved,
+                "%s has named %s without an address; further ones are refused (too-many-names) until some have one",
+                domain, counted(known.unresolved, "host"),
             )  # fmt: skip
         known.refused += 1
         self.spent.add(domain)

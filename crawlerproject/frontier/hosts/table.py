@@ -22,6 +22,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import PER_HOST, Limits, Spent, reached
 from crawlerproject.rules.politeness.clock_set_back import SLACK_SECONDS, Longest
 from crawlerproject.rules.politeness.pauses import HOUR_SECONDS
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.refused_urls import DEFAULT_MAX_PORTS
 from crawlerproject.rules.url.urls import host_name, key_of
 from crawlerproject.stores.protocols import IN_MEMORY, Changes, FrontierStore
@@ -160,9 +161,9 @@ class ClockSkew:
         if self._cut and not self._warned:
             self._warned = True
             logger.warning(
-                "The clock was set back since the last commit: %d hosts were to wait for longer than any pause or rest "
+                "The clock was set back since the last commit: %s would have waited for longer than any pause or rest "
                 "lasts; each waits for its own from now on.",
-                self._cut,
+                counted(self._cut, "host"),
             )
 
     def fact(self) -> tuple[str, bytes]:

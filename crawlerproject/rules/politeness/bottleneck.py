@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.url.urls import host_name
 
 # A process that computes for this share of the time has no room left (one core; the rest is the system's share).
@@ -157,28 +158,34 @@ def bound_by(load: Load) -> Bound:
             "cpu", f"the CPU: {load.cpu_share:.0%} of one core is in use, the loop is {load.lag_seconds:.2f} s late"
         )
     if load.in_flight >= LEASE_SHARE * load.max_in_flight and load.ready:
-        return Bound("leases", f"FRONTIER_MAX_IN_FLIGHT={load.max_in_flight:,}: {load.ready:,} hosts could be asked")
+        ready = counted(load.ready, "host")
+        return Bound("leases", f"FRONTIER_MAX_IN_FLIGHT={load.max_in_flight:,}: {ready} could be asked")
     kept = load.waiting + load.in_line
     if kept > max(load.in_flight, load.looked_up):
         return _politeness(load)
     if load.looked_up > load.in_flight:
-        return Bound("dns", f"the DNS: {load.looked_up:,} hosts wait for their address")
+        return Bound("dns", f"the DNS: {counted(load.looked_up, 'host')} without an address yet")
     if load.in_flight:
-        return Bound("network", f"the network: {load.in_flight:,} answers are on their way")
+        return Bound("network", f"the network: {counted(load.in_flight, 'answer')} on the way")
     if kept:
         return _politeness(load)
     if load.ready:
-        return Bound("network", f"the network: {load.ready:,} hosts are about to be asked")
+        return Bound("network", f"the network: {counted(load.ready, 'host')} about to be asked")
     if load.resting:
-        return Bound("rests", f"rests: all {load.resting:,} hosts with work have failed or asked to be left alone")
+        return Bound("rests", f"rests: {counted(load.resting, 'host')} with work after failures, or to be left alone")
     if load.queued:
-        return Bound("start", f"the start: {load.queued:,} URLs of an earlier run are being taken up")
+        return Bound("start", f"the start: {counted(load.queued, 'URL')} of an earlier run to take up")
     return Bound("nothing", "nothing: no host has work")
 
 
 def _politeness(load: Load) -> Bound:
-    in_line = f"{load.in_line:,} hosts wait for the pause of their IP address or name"
+    in_line = counted(
+        load.in_line,
+        "host waits for the pause of its IP address or name",
+        "hosts wait for the pause of their IP address or name",
+    )
     if load.in_line > load.waiting:
         return Bound("politeness", f"politeness: {in_line}")
     also = f", {in_line}" if load.in_line else ""
-    return Bound("politeness", f"politeness: {load.waiting:,} hosts with work keep their pause{also}")
+    waiting = counted(load.waiting, "host with work keeps its pause", "hosts with work keep their pause")
+    return Bound("politeness", f"politeness: {waiting}{also}")

@@ -23,6 +23,7 @@ from operator import attrgetter
 import orjson
 from xxhash import xxh3_64_intdigest
 
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.text_likeness import Marks
 from crawlerproject.rules.traps.template_yield import (
     EARNED_PAGES,
@@ -172,7 +173,7 @@ class ExternalBudgets:
 
 def _trapped(name: str, share: Share) -> Trapped:
     who = {EVERYONE: "all other domains together", OTHERS: "domains that came late"}.get(name, name)
-    named = f"{who} named {share.named:,} URLs of this host that it does not name itself"
+    named = f"{who} named {counted(share.named, 'URL')} of this host that only others name"
     left = "and the budget is spent" if share.spent else "and no more are queued"
     why = f"{named}: {share.new} new texts in {share.fetched} pages, {left}"
     return Trapped(f"@{name}", share.fetched, share.new, share.refused, why)

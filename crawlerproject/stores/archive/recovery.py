@@ -22,6 +22,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.index_rows import CdxjEntry, sha1_of
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, whole_length
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.row_kinds import FLAG_FRAME, FLAG_REQUISITE, SEED, requisite_key
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.warc_reader import Progress, members, next_member, packed_members
@@ -92,7 +93,8 @@ def recover(
             rows = index.journal_between(committed.filename, kept, committed.length)
             if lost is not None:
                 count = lost(rows, recovery.open_file)
-                recovery.messages.append(f"{count} pages whose captures are lost wait in the frontier again")
+                pages = counted(count, "page whose captures are lost waits", "pages whose captures are lost wait")
+                recovery.messages.append(f"{pages} in the frontier again")
             if sum(row.end - row.start for row in rows) < committed.length - kept:
                 recovery.messages.append("Not every lost capture is known: scrapy recover finds the rest")
     if index is not None:

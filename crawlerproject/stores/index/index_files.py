@@ -34,6 +34,7 @@ from crawlerproject.rules.archive import index_rows
 from crawlerproject.rules.archive.index_rows import CdxjEntry, crawl_of
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.archive.withdrawal import Withdrawn
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
 from crawlerproject.stores.atomic_files import opened, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, archive_of_stem, closed_archives
@@ -288,7 +289,7 @@ def finish_apart(warc: Path, folder: Path, parquet: tuple[Path, str] | None) -> 
 
 def without_places(filename: str, captures: int) -> str:
     """A sentence on the captures that no index can name; "" when there are none."""
-    what = f"{filename}: {captures:,} captures share gzip members, and no index can name them"
+    what = f"{filename}: {counted(captures, 'capture')} share gzip members, and no index can name them"
     return f"{what}; warcio recompress {filename} NEW.warc.gz gives each its own" if captures else ""
 
 

@@ -22,6 +22,7 @@ from typing import ClassVar, NamedTuple
 from crawlerproject.rules.archive.http_messages import PACKED
 from crawlerproject.rules.archive.withdrawal import Withdrawal, Withdrawn
 from crawlerproject.rules.politeness.pauses import HostPaces, PacePreset
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.traps.template_yield import LISTS
 from crawlerproject.rules.url.refused_urls import Exclusion, UnusableLine
 from crawlerproject.rules.web_encodings import text_of
@@ -131,7 +132,7 @@ class NeverCrawlFile(WatchedFile):
             self._exclusion, problems = Exclusion.parse(lines)
             self._say_skipped(problems)
             if first:
-                logger.info("Never-crawl list %s: %d entries", self.path, len(self._exclusion))
+                logger.info("Never-crawl list %s: %s", self.path, counted(len(self._exclusion), "entry", "entries"))
             else:
                 _report("excluded from now on", self._exclusion.domains - before.domains)
                 _report("excluded no more", before.domains - self._exclusion.domains)
@@ -223,7 +224,7 @@ class HostPaceFile(WatchedFile):
         if (lines := self.changed(now)) is not None:
             self._paces, problems = HostPaces.parse(lines)
             self._say_skipped(problems)
-            logger.info("Host paces %s: %d entries", self.path, len(self._paces))
+            logger.info("Host paces %s: %s", self.path, counted(len(self._paces), "entry", "entries"))
         return self._paces.preset(host, base)
 
 
@@ -240,7 +241,7 @@ class TrapAllowFile(WatchedFile):
         """Whether the file declares this template of the host to be no trap ("" or "*": any template)."""
         if (lines := self.changed(now)) is not None:
             self._allowed = frozenset(self._read(lines))
-            logger.info("Trap allow list %s: %d entries", self.path, len(self._allowed))
+            logger.info("Trap allow list %s: %s", self.path, counted(len(self._allowed), "entry", "entries"))
         allowed = self._allowed
         return bool(allowed) and ((host, "") in allowed or (EVERY_HOST, "") in allowed or (host, template) in allowed)
 
@@ -319,7 +320,7 @@ class WithdrawnFile(WatchedFile):
             return self._withdrawn
         if (lines := self.changed(now)) is not None and self.path is not None:
             self._withdrawn = _parsed(self.path, lines)
-            logger.info("Withdrawn: %d entries of %s", len(self._withdrawn.entries), self.path)
+            logger.info("Withdrawn: %s of %s", counted(len(self._withdrawn.entries), "entry", "entries"), self.path)
         return self._withdrawn
 
 

@@ -21,6 +21,7 @@ import orjson
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.upload_rules import Here, Measured, Stage, Upload
+from crawlerproject.rules.printable import counted
 from crawlerproject.stores.atomic_files import new_file, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, facts_in
 from crawlerproject.stores.index.index_files import ParquetFiles
@@ -134,8 +135,8 @@ class Journal:
         moved = url != self.url
         if moved and (only_there := self.removed()):
             raise OperatorError(
-                f"{len(only_there):,} files of this archive are at {self.url} alone; leave ARCHIVE_URL as it was, or "
-                "copy them into the folder first."
+                f"Of this archive {counted(len(only_there), 'file is', 'files are')} at {self.url} alone; leave "
+                "ARCHIVE_URL as it was, or copy what is there into the folder first."
             )
         if moved:
             self.url, self.identity, self._uploads = url, uuid4().hex, {}

@@ -98,4 +98,4 @@ def test_what_is_invented_costs_its_inventor_alone(tmp_path: Path) -> None:
     asked = ("--json", f"http://invented{PAGES}x1.com/", "--via", web.url(EVIL))
     why = json.loads(scrapy("why", *asked, folder=folder).stdout)
     assert (why["state"], why["reason"]) == ("refused", "too-many-names")
-    assert "evil.test has named 10,000 hosts that have no address" in why["rule"]
+    assert "evil.test has named 10,000 hosts without an address" in why["rule"]

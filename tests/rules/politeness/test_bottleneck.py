@@ -119,3 +119,21 @@ def test_it_says_what_hosts_wait_for() -> None:
         "politeness: 39 hosts wait for the pause of their IP address or name"
     )
     assert "4 hosts with work keep their pause, 3 hosts wait for" in bound_by(QUIET._replace(waiting=4, in_line=3)).text
+
+
+@pytest.mark.parametrize(
+    ("load", "words"),
+    [
+        (QUIET._replace(waiting=1), "1 host with work keeps its pause"),
+        (QUIET._replace(waiting=1, in_line=2), "2 hosts wait for the pause of their IP address or name"),
+        (QUIET._replace(in_line=1), "1 host waits for the pause of its IP address or name"),
+        (QUIET._replace(looked_up=1), "the DNS: 1 host without an address yet"),
+        (QUIET._replace(in_flight=1), "the network: 1 answer on the way"),
+        (QUIET._replace(ready=1), "the network: 1 host about to be asked"),
+        (QUIET._replace(resting=1), "rests: 1 host with work"),
+        (QUIET._replace(queued=1), "the start: 1 URL of an earlier run"),
+    ],
+)
+def test_one_is_no_plural(load: Load, words: str) -> None:
+    """Each sentence with its smallest count, and with the verb that belongs to it."""
+    assert words in bound_by(load).text
