@@ -15,6 +15,7 @@ from crawlerproject.rules.archive.http_messages import content_encoding
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.consent.terms import MAX_BYTES, TDMREP, Document, Rule, Terms, documents_of, read_document
 from crawlerproject.rules.consent.verdict import Judgement, Note, Source, Verdict, judge
+from crawlerproject.rules.rendering.thin_pages import archived_robots_wall
 from crawlerproject.rules.robots.policy import (
     ALLOW_ALL,
     KEPT_BYTES,
@@ -114,12 +115,14 @@ class NewestWords:
         verdict = robots_verdict(int(status)) if status.isdigit() else None
         if origin in self._rules and date < self._rules[origin][0]:
             return
+        body = decode(member.body, content_encoding(member.head), KEPT_BYTES).readable
+        if archived_robots_wall(member.head, body, member.url):
+            return
         if verdict is RobotsVerdict.ALLOW:
             self._rules[origin] = date, None
         elif verdict is RobotsVerdict.PARSE:
             digest = member.field("warc-payload-digest")
             if member.kind == "response":
-                body = decode(member.body, content_encoding(member.head), KEPT_BYTES).readable
                 rules = parse_robots(body, self._token)
                 self._by_payload[digest] = rules if rules.content_signals or rules.licenses else None
             if digest in self._by_payload:

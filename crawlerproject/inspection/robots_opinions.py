@@ -21,6 +21,7 @@ from urllib.parse import quote
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_response import archived_body
 from crawlerproject.rules.archive.http_messages import header_pairs
+from crawlerproject.rules.rendering.thin_pages import archived_robots_wall
 from crawlerproject.rules.robots.parser import Rule, read_robots_text
 from crawlerproject.rules.robots.policy import KEPT_BYTES, deciding_rule, parse_robots, refusing_line
 from crawlerproject.rules.url.urls import Base, url_in_header
@@ -152,6 +153,8 @@ def _archived(captures: Captures, origin: str) -> Iterator[RobotsVersion]:
                 continue
             body = archived_body(captures, answer)
             digest = answer.row.digest
+            if archived_robots_wall(captures.record(answer).head, body, answer.row.url):
+                continue
             since = datetime.strptime(answer.row.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
             yield RobotsVersion(since, origin, body, f"{answer.filename} at byte {answer.row.offset}")
 

@@ -23,6 +23,7 @@ RESERVED |= {f"{SIX}/tdm": "ai-use-tdmrep", f"{SIX}/train": "ai-use-license"}
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
 MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n"
 FAILED = b"HTTP/1.1 503 Busy\r\nContent-Type: text/plain\r\n\r\n"
+WALL = b"HTTP/1.1 403 Forbidden\r\nContent-Type: text/html\r\nCF-Mitigated: challenge\r\n\r\n"
 NO = b"User-agent: *\nContent-Usage: %btrain-ai=n\n"
 
 
@@ -53,6 +54,7 @@ def folder(tmp_path: Path) -> CrawlDir:
     asked(2, f"{SIX}/l.xml", rsl, PLAIN)
     asked(3, f"{SIX}/l.xml", b"later", FAILED)
     asked(3, f"{ONE}/robots.txt", b"later", FAILED)  # says nothing: the older one stays in force
+    asked(4, f"{ONE}/robots.txt", b"<!doctype html>wall", WALL)  # nor does this
     asked(3, f"{TWO}/closed", b"", None, ("ai-use-header", "tdm-reservation: 1"))
     asked(3, f"{TWO}/opened", b"<p>free now")
     made.close()

@@ -129,6 +129,7 @@ def test_each_version_once_with_its_text(tmp_path: Path) -> None:
     write(made, 4, gzip.compress(b"two"), "Content-Encoding: gzip")
     write(made, 5, b"one", of=first)
     write(made, 6, b"other", url="http://a.test/robots.txt?x")
+    write(made, 7, b"<!doctype html><p>a wall's", "Content-Type: text/html", "cf-mitigated: challenge")
     made.close()
 
     found = robots_versions([CrawlDir(tmp_path)], ORIGIN)

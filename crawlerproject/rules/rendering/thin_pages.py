@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from crawlerproject.rules.archive.http_messages import payload_type
+from crawlerproject.rules.archive.http_messages import header_pairs, payload_type
 from crawlerproject.rules.page.page import ENOUGH_LINKS, ENOUGH_WORDS, Shell
 
 # Larger pages are no interstitials: the largest we know of (Cloudflare's) has about 30 KB.
@@ -224,6 +224,15 @@ def robots_wall(status: int, headers: Mapping[bytes, Sequence[bytes]], body: byt
     found = {name: b"\n".join(headers[title]).decode("latin-1") for title, name in TITLED.items() if title in headers}
     html = looks_short(status, len(body), None, 0) and payload_type(body) == "text/html"
     return wall(status, found, body if html else b"", url)
+
+
+def archived_robots_wall(head: bytes, body: bytes, url: str) -> bool:
+    """The same of an answer in an archive, by its HTTP head and its decoded body: whether it was a wall's."""
+    headers: dict[bytes, list[bytes]] = {}
+    for name, value in header_pairs(head):
+        headers.setdefault(name.title().encode("latin-1"), []).append(value.encode("latin-1"))
+    status = head[9:12]
+    return status.isdigit() and bool(robots_wall(int(status), headers, body, url).vendor)
 
 
 def _has_header(mark: _Mark, headers: Mapping[str, str]) -> bool:
