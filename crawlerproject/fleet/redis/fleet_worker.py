@@ -501,5 +501,5 @@ class Fleet:
         """Give everything back in good order; the last commit is made. Blocking."""
         if self._copying is not None:
             self._copying.cancel()
-        self.leases.release(self.held.all())
+        self.store.release(self.held.all())
         self.fleet.leave()

@@ -98,13 +98,13 @@ local function mark(ledger, i)
 end
 """
 
-# Decides a change of a worker: all or nothing, and harmless when it is decided twice. What a page has named is known no
-# later than that the page is done, and a page is done with the length of the archive that has it. On a single server
-# messages whose effect it holds go as well.
-# KEYS state, log, fenced, ledger; ARGV incarnation, serial, number of facts, (name, value)*, entry of the log or '',
-# (partition, token; 8 bytes each)* in one, then as ``mark`` has it
-# -> ok, how many the log ever got | life | serial, N (not this one nor the one before; 0: nothing is known of the
-# worker) | barred, PARTITION | lacks, PARTITION (on a single server: who took it is not known any more)
+# Decides a change of a worker: all or nothing, and once. What a page has named is known no later than that the page is
+# done, and a page is done with the length of the archive that has it. On a single server messages whose effect it holds
+# go as well. Each try has a serial of its own: one that comes late, behind the next, decides nothing.
+# KEYS state, log, fenced, ledger; ARGV incarnation, serial, that of the last change that was answered for, number of
+# facts, (name, value)*, entry of the log or '', (partition, token; 8 bytes each)* in one, then as ``mark`` has it
+# -> ok, how many the log ever got | life | serial, N (the last one, which is later, or before the one answered for; 0:
+# nothing is known of the worker) | barred, PARTITION | lacks, PARTITION (on a single server: who took it is not known)
 DECIDE = script(
     _MANY
     + _MARK
@@ -113,8 +113,9 @@ local s = redis.call('HMGET', KEYS[1], 'life', 'serial', 'came')
 if not s[1] then return {'serial', 0} end
 if s[1] ~= ARGV[1] then return {'life', 0} end
 local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
-if last ~= serial and last ~= serial - 1 then return {'serial', last} end
-local behind = 4 + 2 * tonumber(ARGV[3])
+if last == serial then return {'ok', tonumber(s[3] or '0')} end
+if last > serial or last < tonumber(ARGV[3]) then return {'serial', last} end
+local behind = 5 + 2 * tonumber(ARGV[4])
 local entry, fences, asked = ARGV[behind], ARGV[behind + 1], {}
 for at = 1, #fences, 16 do asked[#asked + 1] = struct.unpack('>i8', fences, at) end
 if redis.call('EXISTS', KEYS[3]) == 1 then
@@ -131,7 +132,7 @@ end
 -- A full server refuses a script's first write or none: it must be one that takes room.
 local came = tonumber(s[3] or '0') + (entry == '' and 0 or 1)
 local words = {'serial', ARGV[2], 'came', came}
-for i = 4, behind - 1, 2 do words[i + 1], words[i + 2] = 'fact:' .. ARGV[i], ARGV[i + 1] end
+for i = 5, behind - 1, 2 do words[i], words[i + 1] = 'fact:' .. ARGV[i], ARGV[i + 1] end
 many('HSET', KEYS[1], words)
 if entry ~= '' then redis.call('RPUSH', KEYS[2], entry) end
 if #ARGV > behind + 1 then mark(KEYS[4], behind + 2) end

@@ -115,6 +115,7 @@ class PartitionJournals:
         self.copies = PartitionCopies(link, crawl, worker, crawl_id, self.held, place_url)
         self._renewed_at = since_boot()
         self.serial = 0  # of the last change, as ``Answered`` has it
+        self._tried = 0  # of the last that was sent, perhaps in vain
         self._own = log_keys(crawl, worker)
         self._incarnation = ""
         self._came = 0  # entries that the log ever got
@@ -134,7 +135,8 @@ class PartitionJournals:
         What that one has decided is written first. ``latest``: Redis may have lost what it had of partitions.
         """
         serial, came = self.link.call(journal_scripts.BEGIN, [self._own.state, self._own.fenced], incarnation)
-        self._incarnation, self.serial, self._came = incarnation, int(serial), int(came)
+        self._incarnation, self._came = incarnation, int(came)
+        self.serial = self._tried = int(serial)
         self._logged, self._writing, self.log_bytes = [], None, 0
         self.held.clear()
         self._write(joined(logged(self.link, self.crawl, [self.worker])[self.worker]), latest=latest)
@@ -283,8 +285,7 @@ class PartitionJournals:
         if mail.originals:
             places = [payloads_key(self.crawl, digest) for digest, _ in mail.originals]
             words = [word for digest, each in mail.originals for word in (digest, pack_original(each) if each else b"")]
-            serial = self.serial + change
-            head = [self._incarnation, serial, _MOST_ORIGINALS]
+            head = [self._incarnation, self._tried if change else self.serial, _MOST_ORIGINALS]
             calls.append(Call(scripts.ORIGINALS, [self._own.state, *places], [*head, *words]))
         answers = self.link.whole([*calls, *reads])
         if change:
@@ -317,7 +318,8 @@ class PartitionJournals:
         if not self.link.cluster:
             words += (word for each in some if each.removed for word in _mark(each))
         ledger = [] if self.link.cluster else self._ledgers[:1]
-        head = [self._incarnation, self.serial + 1, len(facts)]
+        self._tried += 1
+        head = [self._incarnation, self._tried, self.serial, len(facts)]
         return Call(journal_scripts.DECIDE, [*self._own, *ledger], [*head, *words])
 
     def _decided(self, answer: Sequence[Any], some: Sequence[Append], entry: bytes) -> None:
@@ -331,7 +333,7 @@ class PartitionJournals:
             raise lost_partition(number)
         if what == b"lacks":
             raise forgotten(self.link, self.crawl, f"does not know who holds partition {number}")
-        self.serial += 1
+        self.serial = self._tried
         self._came = number
         self._logged += (each for each in some if each.changes)  # the entry has no others
         self.log_bytes += len(entry)

@@ -195,10 +195,14 @@ class JournaledStore(GivingStore):
         """
         while any(self._numbers[p] > self._sent[p] or p in self._due_marks for p in partitions):
             self.sync()
+        self.release(partitions)
+        self._forget(partitions)
+
+    def release(self, partitions: Sequence[int]) -> None:
+        """As ``give_back``, at the end: the last commit is made. A copy may still be under way. StorageError."""
         with self._sending:
             self._flush()
             self.journals.release(partitions)
-        self._forget(partitions)
 
     def _forget(self, partitions: Sequence[int]) -> None:
         """These are not held."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,25 @@ def test_hosts_go_from_worker_to_worker(server: RedisServer, tmp_path: Path) -> 
     run([two], idle=False)
     assert two.bench.frontier.hosts.waiting_urls == 80
     two.fleet.store.close()
+
+
+def test_a_worker_leaves_while_nothing_else_is_written(
+    server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that copies a partition may be at work, and journals are for one at a time."""
+    one = Worker(server, f"leaves-{next(numbers)}", "one", tmp_path)
+    run([one], idle=False)
+    store, release, alone = one.fleet.store, one.fleet.leases.release, list[bool]()
+
+    def released(partitions: Iterable[int]) -> None:
+        alone.append(store._sending.locked())
+        release(partitions)
+
+    monkeypatch.setattr(one.fleet.leases, "release", released)
+    one.fleet.close()
+    assert alone == [True]
+    assert not one.fleet.leases.held
+    store.close()
 
 
 def test_what_was_remembered_last_is_known(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from crawlerproject.stores.redis.connection import Call
 from crawlerproject.stores.redis.copies import copy_key
 from crawlerproject.stores.redis.journals import LISTENER, Mail, PartitionJournals
 from crawlerproject.stores.redis.keys import FORGOT, fleet_keys, worker_keys
-from crawlerproject.stores.redis.worker_log import Append, log_keys
+from crawlerproject.stores.redis.worker_log import Append, log_keys, pack_entry
 from tests.stores.journaled_crawls import LEASE_MS, PARTITIONS, changes_in_redis, journals, keys_of
 from tests.stores.redis_servers import RedisServer
 
@@ -179,6 +179,21 @@ def test_a_lost_answer_changes_nothing(
         for partition in range(PARTITIONS):
             assert journal(mine, partition)[first - 1 :] == [b"%d" % first, b"more"]
         assert mine.facts() == {"warc": b"%d" % (first + 1)}
+
+
+def test_a_try_that_comes_late_sets_nothing_back(mine: PartitionJournals) -> None:
+    """Of a change that was given again meanwhile, with more; a connection that sends it twice has it decided once."""
+    first, more = Append(0, 1, [b"1"]), Append(0, 1, [b"1", b"2"])
+    late, call = mine._decide([first], {"warc": b"1"}, pack_entry([first])), mine.link.call
+    mine.append([more], {"warc": b"2"})
+    mine.link.many([late])
+    assert (journal(mine, 0), mine.facts()) == ([b"1", b"2"], {"warc": b"2"})
+    third = Append(0, 3, [b"3"])
+    twice = mine._decide([third], {"warc": b"3"}, pack_entry([third]))
+    answers = [call(twice.name, twice.keys, *twice.arguments) for _ in range(2)]
+    assert answers == [[b"ok", 2]] * 2
+    assert call("LLEN", [log_keys(mine.crawl, "one").log]) == 2
+    assert (journal(mine, 0), mine.facts()) == ([b"1", b"2", b"3"], {"warc": b"3"})
 
 
 @pytest.mark.parametrize("before", [False, True])
