@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.repartition.journal import under_way
 from crawlerproject.fleet.repartition.repartition import adopt_recovered, finish
 from crawlerproject.frontier.hosts.on_disk import count_rows
@@ -152,6 +152,7 @@ class Command(OperatorCommand):
         """Mend archive, index and frontier; False when the frontier cannot be made again."""
         if damage:
             say(f"{damage}: it is made again from the archive")
+        closed: list[Path] = []
         for each in folders:
             self._cut_out(each, known=not damage)
             index = CdxjFiles(each.index, parquet_of(each))
@@ -159,6 +160,7 @@ class Command(OperatorCommand):
                 for path in each.open_warcs():
                     if first_member(path) is not None:
                         close_left(each.warc, path.name.removesuffix(OPEN_SUFFIX))
+                        closed.append(path)
                 say(*recover(each.warc, None, index).messages)
             else:
                 self._open_file(each, index)
@@ -167,9 +169,24 @@ class Command(OperatorCommand):
                     index.rebuild(warc, progress.advance)
             index.catch_up(each.warc)
         if damage:
-            return self._rebuilt(folder, folders)
+            made = False
+            try:
+                made = self._rebuilt(folder, folders)
+            finally:
+                if not made:
+                    self._opened_again(closed)
+            return made
         self._fetch_lost(folder, folders)
         return True
+
+    def _opened_again(self, closed: list[Path]) -> None:
+        """Where the old frontier stays, which can be gone on with, it says how much of these is committed."""
+        for path in closed:
+            folder, filename = CrawlDir(path.parent.parent), path.name.removesuffix(OPEN_SUFFIX)
+            with suppress(StorageError):
+                if self._committed(folder) is not None:
+                    CdxjFiles(folder.index, parquet_of(folder)).reopen(path.with_name(filename))
+                    path.with_name(filename).rename(path)
 
     def _rebuilt(self, folder: CrawlDir, folders: list[CrawlDir]) -> bool:
         from crawlerproject.recovery.rebuild import rebuild  # all of a crawl: not for what needs no more than mending

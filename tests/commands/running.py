@@ -17,7 +17,7 @@ from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archive import Archive, WarcSeries, Written
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, PageRecord, pack_open
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, OpenFile, PageRecord, pack_open
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.warc_samples import PAGE, STARTED_AT, exchange
 from tests.web.running import PROJECT
@@ -55,11 +55,17 @@ def scrapy(*arguments: str, encoding: str = "utf-8") -> Done:
     raise AssertionError("a command of Scrapy's ends the process")
 
 
-def archive_of(folder: Path, clock: Callable[[], float] = lambda: STARTED_AT, *, max_bytes: int = 10**9) -> Archive:
-    """An archive in ``folder`` that is still written, in files of so many bytes."""
+def archive_of(
+    folder: Path,
+    clock: Callable[[], float] = lambda: STARTED_AT,
+    *,
+    max_bytes: int = 10**9,
+    committed: OpenFile | None = None,
+) -> Archive:
+    """An archive in ``folder`` that is still written, in files of so many bytes; it goes on with what is committed."""
     return Archive(
         CrawlDir(folder),
-        None,
+        committed,
         WarcSeries("crawl", "host.test", max_bytes, [("software", "crawlerproject/1.0"), ("isPartOf", "small")]),
         keep_days=31,
         clock=clock,

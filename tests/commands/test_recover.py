@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from crawlerproject.errors import OperatorError
+from crawlerproject.recovery import rebuild
 from crawlerproject.rules.archive.warc_records import Context, Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.capture_index import Captures
 from crawlerproject.stores.crawl_dir import take_lock
-from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, PageRecord, pack_open
+from crawlerproject.stores.protocols import ARCHIVE_FACT, Changes, OpenFile, PageRecord, pack_open
 from crawlerproject.stores.redis.keys import worker_keys
 from crawlerproject.stores.rocks.rocks_store import RocksStore
 from tests.commands.running import URLS, archive, archive_of, crawl, scrapy, write
@@ -163,6 +165,30 @@ def test_what_cannot_be_mended(tmp_path: Path) -> None:
     assert "theirs.warc.gz has no good record; it is left as it is" in done.stdout
     assert "Left as it is: packed.warc.gz" not in done.stderr
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_frontier_that_is_not_made_leaves_files_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old one can be gone on with, which knows how much of them is committed: the rest counts for nothing."""
+    folder = tmp_path / "crawl"
+    urls = crawl(folder, close=False)
+    [warc] = (folder / "warc").iterdir()
+    committed = warc.stat().st_size
+    made = archive_of(folder, committed=OpenFile(warc.name.removesuffix(".open"), committed))
+    write(made, "http://uncommitted.example.com/")
+    made.flush()
+    made.abandon()
+
+    def refused(*given: object) -> None:
+        raise OperatorError("the place of the archive does not answer")
+
+    monkeypatch.setattr(rebuild, "rebuild", refused)
+    done = scrapy("recover", str(folder), "--frontier")
+    assert "does not answer" in done.stderr
+    assert [path.name for path in (folder / "warc").iterdir()] == [warc.name]
+    assert scrapy("recover", str(folder)).returncode == 0
+    assert warc.stat().st_size == committed
+    assert set(states(folder, urls).values()) == {"archived"}
+    assert scrapy("verify", str(folder)).returncode == 0
 
 
 def test_a_running_crawl_is_left_alone(tmp_path: Path) -> None:

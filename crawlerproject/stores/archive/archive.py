@@ -193,9 +193,14 @@ class WarcFiles:
             os.ftruncate(self._descriptor, self._length)
             os.fsync(self._descriptor)
             opened = final.with_name(f"{final.name}{OPEN_SUFFIX}")
-            if opened.exists():  # not so when only the folder's sync failed the last time
+            if opened.exists():
                 opened.rename(final)
-            sync_path(self.folder)
+            try:
+                sync_path(self.folder)
+            except OSError:
+                with suppress(OSError):  # under its final name all counts, and more may be appended before the next try
+                    final.rename(opened)
+                raise
         os.close(self._descriptor)
         self._descriptor = -1
         self.warcinfo_id = new_record_id()

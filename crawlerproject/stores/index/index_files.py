@@ -223,6 +223,11 @@ class CdxjFiles:
         for part in self._parquet.parts_of(filename) if self._parquet is not None else ():
             part.unlink(missing_ok=True)
 
+    def reopen(self, warc: Path) -> None:
+        """Give a closed WARC that will be an open one its journal again, instead of an index. StorageError."""
+        replace_file(self._journal(warc.name), b"".join(map(index_rows.pack, _read_rows(warc).rows)))
+        self.drop(warc.name)
+
     def orphans(self, warc_folder: Path) -> list[str]:
         """WARC files that an index names and that are not there."""
         named = {archive_of_stem(path.stem) for path in self.folder.glob(f"*{CDXJ_SUFFIX}")}

@@ -23,6 +23,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.warc_records import Capture
 from crawlerproject.stores.archive.archive import Position, WarcFiles, WarcSeries, new_record_id
+from crawlerproject.stores.archive.recovery import recover
 from crawlerproject.stores.atomic_files import StorageFull
 from crawlerproject.stores.index.index_files import CdxjFiles
 from crawlerproject.stores.protocols import OpenFile
@@ -243,6 +244,29 @@ def test_close_can_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(StorageError):
         warc.close()
     assert warc.close() is not None
+
+
+def test_what_comes_behind_a_close_that_failed_is_cut_after_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is an open one again: what was appended meanwhile is not committed, and its page comes again."""
+    warc = files(tmp_path / "warc")
+    add(warc)
+    committed = warc.state()
+    assert committed is not None
+
+    def fail(folder: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("crawlerproject.stores.archive.archive.sync_path", fail)
+        with pytest.raises(StorageError):
+            warc.close()
+    add(warc, "http://a.test/again")
+    warc.abandon()
+    assert recover(tmp_path / "warc", committed).open_file == committed
+    [path] = (tmp_path / "warc").iterdir()
+    assert path.stat().st_size == committed.length
 
 
 def test_a_file_that_is_removed_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
