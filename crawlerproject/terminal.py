@@ -110,6 +110,14 @@ def say_json(value: Any, *, lines: bool = False) -> None:
         sys.stdout.write(json_text(one, indent=not lines) + "\n")
 
 
+def say_either(facts: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Facts for programs, or lines for people."""
+    if as_json:
+        say_json(facts)
+    else:
+        say(*lines)
+
+
 def json_text(value: Any, *, indent: bool = False) -> str:
     """Valid JSON that a terminal may have, too."""
     try:

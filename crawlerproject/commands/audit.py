@@ -17,7 +17,7 @@ from crawlerproject.rules.politeness.pause_audit import Asked, Audit, Violation,
 from crawlerproject.rules.printable import counted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
-from crawlerproject.terminal import say, say_json
+from crawlerproject.terminal import say_either
 
 _EXIT_VIOLATIONS = 1
 
@@ -62,10 +62,7 @@ class Command(OperatorCommand):
                 f"{counted(audit.late_lines, 'line is', 'lines are')} out of order by more than ten minutes, so that "
                 "pauses cannot be computed; give the files in the order of their days.",
             )
-        if opts.json:
-            say_json(_json(audit, unreadable))
-        else:
-            say(*_lines(audit, unreadable))
+        say_either(_json(audit, unreadable), _lines(audit, unreadable), as_json=opts.json)
         if audit.violations:
             self.exitcode = _EXIT_VIOLATIONS
 

@@ -8,7 +8,7 @@ from crawlerproject.config.settings_table import SETTINGS
 from crawlerproject.crawl.start.setting_limits import check_word
 from crawlerproject.inspection.identity_checks import findings
 from crawlerproject.operator_command import InspectCommand
-from crawlerproject.terminal import say, say_json
+from crawlerproject.terminal import say_either
 
 _WORDS = {True: "good", False: "MEND", None: "?"}
 _EXIT_TO_MEND = 1
@@ -27,9 +27,7 @@ class Command(InspectCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         check_word("PURPOSE", self.settings["PURPOSE"], SETTINGS["PURPOSE"])
         found = list(findings(self.settings))
-        if opts.json:
-            say_json([one._asdict() for one in found])
-        else:
-            say(*(f"{_WORDS[one.good]:4}  {one.about}: {one.said}" for one in found))
+        lines = (f"{_WORDS[one.good]:4}  {one.about}: {one.said}" for one in found)
+        say_either([one._asdict() for one in found], lines, as_json=opts.json)
         if any(one.good is False for one in found):
             self.exitcode = _EXIT_TO_MEND

@@ -20,7 +20,7 @@ from crawlerproject.rules.printable import counted, human_seconds
 from crawlerproject.rules.revisits.history import DAY_SECONDS
 from crawlerproject.rules.url.urls import host_name
 from crawlerproject.stores.operator_files.watched_lists import HostPaceFile
-from crawlerproject.terminal import say, say_json
+from crawlerproject.terminal import say, say_either, say_json
 
 # Pages of each host for which the time is shown, beside the seeds alone.
 _EXAMPLES = (100, 1_000, 10_000)
@@ -157,10 +157,7 @@ class Command(InspectCommand):
             "seconds_by_pages_of_each_host": {str(count): crawl.limits(count).seconds for count in [most, *counts]},
         }
         facts |= self._of_requisites(crawl, opts.requisites, [most, *counts])
-        if opts.json:
-            say_json(facts)
-        else:
-            say(*_lines(facts, counts))
+        say_either(facts, _lines(facts, counts), as_json=opts.json)
 
     def _of_requisites(self, crawl: _Forecast, given: int | None, counts: Sequence[int]) -> dict[str, Any]:
         """What is added by requisites, as ``given`` or assumed; nothing where they are not fetched."""

@@ -18,7 +18,7 @@ from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.stores.operator_files.watched_lists import withdrawn_of
 from crawlerproject.stores.protocols import PageRecord
-from crawlerproject.terminal import say, say_json
+from crawlerproject.terminal import say_either
 
 # Lines of a capture's metadata record that say why it was treated as it was, and no log line has.
 _NOTES = ("challenge", "wall-marks")
@@ -37,10 +37,7 @@ class Command(InspectCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         text = one_argument(args, "a URL or a host", self.example)
         found = found_of(self.look(), text, opts.via)
-        if opts.json:
-            say_json(plain(found))
-        else:
-            say(*lines(found))
+        say_either(plain(found), lines(found), as_json=opts.json)
 
 
 # A name with a dot, an IPv6 address or a name with a port: what may be a host although the crawl has not met it.

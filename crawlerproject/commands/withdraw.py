@@ -39,7 +39,7 @@ from crawlerproject.stores.operator_files.watched_lists import (
     withdrawn_of,
     withdrawn_path,
 )
-from crawlerproject.terminal import say, say_json
+from crawlerproject.terminal import say, say_either, say_json
 
 # An index of a file of 1 GB is made in seconds; beside a crawl it may be many.
 _CLOSING_SECONDS = 120.0
@@ -87,10 +87,7 @@ class Command(InspectCommand):
             entry = entry or Withdrawal(what, _today(), State.WITHDRAWN, why, opts.still_crawl)
             lines = [f"{withdrawn_path(crawl)}: {entry.line()}"]
             lines += self._withdrawn(crawl, listed, [entry], f"{what} --erase", erase=opts.erase)
-        if opts.json:
-            say_json({"what": what, "list": str(withdrawn_path(crawl)), "done": lines})
-        else:
-            say(*lines)
+        say_either({"what": what, "list": str(withdrawn_path(crawl)), "done": lines}, lines, as_json=opts.json)
 
     def _withdraw_reserved(
         self, crawl: CrawlDir, listed: Withdrawn, args: list[str], opts: argparse.Namespace, why: str
@@ -116,17 +113,9 @@ class Command(InspectCommand):
             entries += [entry for entry in listed.entries if entry.state is State.ERASING and entry not in entries]
         if entries:
             lines += self._withdrawn(crawl, listed, entries, "--reserved --erase", erase=opts.erase)
-        if opts.json:
-            say_json(
-                {
-                    "purpose": purpose,
-                    "list": str(withdrawn_path(crawl)),
-                    "pages": [e.what for e in entries],
-                    "done": lines,
-                }
-            )
-        else:
-            say(*(entry.line() for entry in entries), *lines)
+        pages = [entry.what for entry in entries]
+        facts = {"purpose": purpose, "list": str(withdrawn_path(crawl)), "pages": pages, "done": lines}
+        say_either(facts, [*(entry.line() for entry in entries), *lines], as_json=opts.json)
 
     def _withdrawn(
         self, crawl: CrawlDir, listed: Withdrawn, entries: list[Withdrawal], again: str, *, erase: bool
