@@ -6,7 +6,6 @@ There is no switch that turns obedience off, and doubt (5xx, 429, no answer) mea
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
 from typing import NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
@@ -36,7 +35,7 @@ from crawlerproject.rules.robots.policy import (
     wall_answered,
 )
 from crawlerproject.runtime.clock import steady
-from crawlerproject.runtime.lru import LruCache
+from crawlerproject.runtime.lru import LruCache, WeighedCache
 
 # Origins whose robots.txt is kept, and their octets together: a spider outside a crawl meets few.
 _KEPT = 10_000
@@ -70,23 +69,12 @@ class _Origin(NamedTuple):
     answer: _Answer
 
 
-class _Copies:
+class _Copies(WeighedCache[str, bytes]):
     """The robots.txt files that a crawl would have in its store, within a bound of memory."""
-
-    def __init__(self) -> None:
-        self._packed: OrderedDict[str, bytes] = OrderedDict()
-        self._bytes = 0
 
     def robots(self, origin: str) -> bytes | None:
         """The packed record of the origin."""
-        return self._packed.get(origin)
-
-    def keep(self, origin: str, packed: bytes) -> None:
-        """Keep a record; the oldest go."""
-        self._bytes += len(packed) - len(self._packed.pop(origin, b""))
-        self._packed[origin] = packed
-        while len(self._packed) > _KEPT or self._bytes > _KEPT_BYTES:
-            self._bytes -= len(self._packed.popitem(last=False)[1])
+        return self.get(origin)
 
 
 class RobotsGuard:
@@ -107,7 +95,7 @@ class RobotsGuard:
         self.stats = stats
         self.retry_seconds = retry_seconds  # until one that cannot be reached is asked for again
         self.clock = clock
-        self._copies = _Copies()
+        self._copies = _Copies(_KEPT, _KEPT_BYTES, len)
         self._cache = RobotsCache(self._copies, token, ttl_seconds, obeyed_for=obeyed_for, asks=asks)
         self._origins: LruCache[str, _Origin] = LruCache(_KEPT)
         self._licenses: LruCache[str, tuple[float, asyncio.Future[_Answer]]] = LruCache(
@@ -194,7 +182,7 @@ class RobotsGuard:
             else:
                 outcome = self._cache.answered(origin, answer.status, answer.body, Reason.FETCHED, now)
             if outcome.record is not None:
-                self._copies.keep(origin, outcome.record)
+                self._copies[origin] = outcome.record
                 self._cache.stored(origin, outcome.record)
             number, url = self._cache.next_document(origin, now)
             if not outcome.usable or not number:

@@ -47,3 +47,26 @@ class LruCache(Generic[_K, _V]):
         """Remove every entry whose key matches."""
         for key in [key for key in self._table if matches(key)]:
             del self._table[key]
+
+
+class WeighedCache(LruCache[_K, _V]):
+    """As well, at most so much in all of what ``weigh`` says of each value."""
+
+    def __init__(self, most: int, most_weight: int, weigh: Callable[[_V], int]) -> None:
+        super().__init__(most)
+        self.weight = 0
+        self._most_weight, self._weigh = most_weight, weigh
+
+    def __setitem__(self, key: _K, value: _V) -> None:
+        table = self._table
+        if key in table:
+            self.weight -= self._weigh(table.pop(key))
+        table[key] = value
+        self.weight += self._weigh(value)
+        while len(table) > self._most or self.weight > self._most_weight:
+            self.weight -= self._weigh(table.popitem(last=False)[1])
+
+    def forget(self, matches: Callable[[_K], bool]) -> None:
+        """Remove every entry whose key matches."""
+        super().forget(matches)
+        self.weight = sum(map(self._weigh, self._table.values()))

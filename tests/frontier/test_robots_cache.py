@@ -37,8 +37,8 @@ def test_parsed_rules_are_kept_for_a_bounded_number_of_hosts(monkeypatch: pytest
             host = f"h{number}.example"
             assert not cache.rules(f"http://{host}").allowed(f"http://{host}/no{number}")
             assert cache.rules(f"http://{host}").allowed(f"http://{host}/yes")
-            assert len(cache._parsed) <= 10
-    assert list(cache._parsed) == [f"http://h{number}.example" for number in range(90, 100)]
+            assert len(cache._parsed._table) <= 10
+    assert list(cache._parsed._table) == [f"http://h{number}.example" for number in range(90, 100)]
 
 
 def test_doubt_means_no() -> None:
@@ -152,10 +152,37 @@ def test_large_rules_are_kept_for_few_hosts(monkeypatch: pytest.MonkeyPatch) -> 
     cache = RobotsCache(store, "TestBed", DAY)
     for number in range(20):
         assert not cache.rules(f"http://h{number}.example").allowed(f"http://h{number}.example/{number}-999")
-    assert 1 <= len(cache._parsed) <= 3
-    assert cache._parsed_characters == sum(rules.size for rules in cache._parsed.values())
+    assert 1 <= len(cache._parsed._table) <= 3
     cache.forget(lambda name: False)
-    assert cache._parsed_characters == 0
+    assert not cache._parsed._table
+
+
+def test_rules_that_left_memory_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of far more hosts than have parsed rules at hand the same is found without their files; another worker's not."""
+    monkeypatch.setattr(robots_cache, "_PARSED_CHARACTERS", 100)
+    store = MemoryStore()
+    cache = RobotsCache(store, "TestBed", DAY)
+    bodies = {
+        f"http://h{number}.example": b"User-agent: *\nDisallow: /%d\nDisallow: /*.pdf$\nAllow: /%d/a$\n"
+        b"Visit-time: 0400-0845\nCrawl-delay: %d\nContent-Signal: search=yes\nSitemap: /s.xml\nLicense: /l.xml\n"
+        % (number, number, number)
+        for number in range(50)
+    }
+    for origin, body in bodies.items():
+        kept(store, origin, body)
+        cache.rules(origin)
+    assert len(cache._parsed._table) < 5
+    monkeypatch.setattr(store, "robots", lambda origin: None)
+    for number, (origin, body) in enumerate(bodies.items()):
+        found, parsed = cache.rules(origin), parse_robots(body, "TestBed")
+        for path in (f"/{number}", f"/{number}/a", "/x.pdf", "/x.pdfs", "/"):
+            assert found.verdict(path) is parsed.verdict(path)
+        for name in set(parsed.__slots__) - {"_matcher"}:
+            assert getattr(found, name) == getattr(parsed, name)
+        assert cache.floor_seconds(origin) == number
+    cache.forget(lambda name: name == "h7.example")
+    assert cache.rules("http://h7.example").allowed("http://h7.example/")
+    assert not cache.rules("http://h8.example").allowed("http://h8.example/")
 
 
 def test_what_is_stored_of_a_long_file_reads_the_same() -> None:

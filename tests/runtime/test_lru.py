@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.runtime.lru import LruCache
+from crawlerproject.runtime.lru import LruCache, WeighedCache
 
 
 def test_what_was_used_stays() -> None:
@@ -36,3 +36,19 @@ def test_a_look_is_no_use() -> None:
     assert (cache.peek("a"), cache.peek("x", 9)) == (1, 9)
     cache["c"] = 3
     assert "a" not in cache
+
+
+def test_what_entries_weigh_is_bounded() -> None:
+    """One that is heavier than all may be is not kept; one that is replaced or forgotten weighs nothing more."""
+    table: WeighedCache[str, bytes] = WeighedCache(3, 10, len)
+    table["a"] = table["b"] = b"....."
+    assert table.weight == 10
+    table["a"] = b".."
+    table["c"] = b"..."
+    assert (table.weight, list(table._table)) == (10, ["b", "a", "c"])
+    table["d"] = b""
+    assert (table.weight, list(table._table)) == (5, ["a", "c", "d"])
+    table.forget("c".__eq__)
+    assert (table.weight, list(table._table)) == (2, ["a", "d"])
+    table["e"] = b"..........."
+    assert (table.weight, list(table._table)) == (0, [])
