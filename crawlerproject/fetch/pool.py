@@ -248,18 +248,28 @@ async def connect(
     loop = asyncio.get_running_loop()
     connection = Connection(loop, endpoint, limits)
     end = min(monotonic() + limits.connect_timeout_seconds, deadline)
+    task, late = asyncio.current_task(), False
+    assert task is not None
+
+    def give_up() -> None:
+        nonlocal late
+        late = task.cancel()
+
+    timer = loop.call_later(end - monotonic(), give_up)  # ``asyncio.timeout`` takes four times the instructions
     try:
-        async with asyncio.timeout(end - monotonic()):
-            if endpoint.tls:
-                await _open_tls(loop, connection, end, tls_context)
-            else:
-                await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port, local_addr=endpoint.local)
-    except (OSError, ValueError) as error:
+        if endpoint.tls:
+            await _open_tls(loop, connection, end, tls_context)
+        else:
+            await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port, local_addr=endpoint.local)
+    except BaseException as error:
         connection.close()
+        if late and not task.uncancel() and isinstance(error, asyncio.CancelledError):
+            error = TimeoutError()
+        if not isinstance(error, (OSError, ValueError)):
+            raise
         raise _connect_error(error, endpoint, connected=connection.transport is not None) from error
-    except BaseException:
-        connection.close()
-        raise
+    finally:
+        timer.cancel()
     if endpoint.tls:
         connection.protocols, connection.cipher = tls_facts(connection.transport)
     return connection

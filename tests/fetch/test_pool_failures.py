@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import time
 from typing import Any
@@ -149,6 +150,31 @@ def test_connect_timeout() -> None:
         async with serving(talk) as server:
             error = await failing(pool_with(connect_timeout_seconds=0.2), at(server.port, tls=True))
             assert error.reason == Reason.CONNECT_TIMEOUT
+            task = asyncio.current_task()
+            assert task is not None
+            assert not task.cancelling()  # who asks goes on
+
+    run(main())
+
+
+def test_who_is_cancelled_while_connecting_ends_so() -> None:
+    """It is no lateness of the server's, and no connection is left."""
+
+    async def main() -> None:
+        ended = asyncio.Event()
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task.cancel()
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+            ended.set()
+
+        async with serving(talk) as server:
+            asking = pool_with(connect_timeout_seconds=9).fetch(at(server.port, tls=True), GET)
+            task = asyncio.ensure_future(asking)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await ended.wait()
 
     run(main())
 
