@@ -129,8 +129,8 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
     """Read the log once per figure; OperatorError when there is none."""
     with open_log(logs, since, until) as log:
         log.execute("SET preserve_insertion_order = false")  # of the lines, which costs a tenth
-        log.execute(f"CREATE TEMP TABLE a AS SELECT {_ATTEMPTS} FROM log WHERE began IS NOT NULL")
-        log.execute(f"CREATE TEMP TABLE u AS SELECT {_URLS} FROM a WHERE NOT robots AND NOT requisite GROUP BY page")
+        rows(log, f"CREATE TEMP TABLE a AS SELECT {_ATTEMPTS} FROM log WHERE began IS NOT NULL")
+        rows(log, f"CREATE TEMP TABLE u AS SELECT {_URLS} FROM a WHERE NOT robots AND NOT requisite GROUP BY page")
         report = _totals(log)
         if not report.attempts:
             return report

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import orjson
 import pytest
 
 from crawlerproject.commands.reply import _what_was_asked
+from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import REMEDIES, Reason
 from crawlerproject.reports.crawl_report import CrawlReport, crawl_report, listed
 from crawlerproject.reports.report_page import Title, line, page, table, ticks
 from crawlerproject.reports.summary import host_story
 from crawlerproject.rules.politeness.pause_audit import Audit, asked_of
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.logs import log_query
 from crawlerproject.stores.logs.request_log import attempt_line as log_line
 
 START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
@@ -268,3 +271,13 @@ def test_a_seed_that_a_link_led_to_later_is_as_it_was_then(tmp_path: Path) -> No
     (seed,) = found.seeds
     assert (seed.url, seed.good) == ("http://a.test/", True)
     assert seed.became == "redirect to http://a.test/new, fetched"
+
+
+def test_without_room_it_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That says where room is wanted, in place of DuckDB's own report."""
+    monkeypatch.setattr(log_query, "QUERY_MEMORY", "300KB")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no folder"))
+    many = [attempt(number, f"h{number % 99}.test", f"D{number}") for number in range(3000)]
+
+    with pytest.raises(OperatorError, match=r"The request log cannot be asked \(.+; it needs some room in .*no folder"):
+        report(tmp_path, *many)

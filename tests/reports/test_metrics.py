@@ -97,7 +97,7 @@ _WORDS = {
     "reason",
     "result.reason",
     "Reason.FOREIGN_ENTRY",
-    "robots_verdict(result.status).value",
+    "robots_verdict(None if result.walled else result.status).value",
     "found.kind",
     "wire.truncated",
 }

@@ -92,10 +92,19 @@ def attempts(
 
 
 def rows(connection: DuckDBPyConnection, sql: str, values: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The rows of a question, each as a dictionary."""
-    answer = connection.execute(sql, values) if values else connection.execute(sql)
-    names = [column[0] for column in answer.description or []]
-    return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+    """The rows of a question, each as a dictionary. Raises OperatorError when there is no room to answer it."""
+    import duckdb
+
+    try:
+        answer = connection.execute(sql, values) if values else connection.execute(sql)
+        names = [column[0] for column in answer.description or []]
+        return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+    except duckdb.OperationalError as error:
+        why = str(error).partition("\n")[0].rstrip(".")
+        raise OperatorError(
+            f"The request log cannot be asked ({why}); it needs some room in {tempfile.gettempdir()}, or in another "
+            "folder that TMPDIR names."
+        ) from error
 
 
 def write_twin(packed: Path) -> Path:
