@@ -121,7 +121,7 @@ class Crawl:
         return self._figures.now(session.frontier, session.reporter, run, exact=exact or run.closed)
 
     def close(self) -> None:
-        """The last commit; then everything is closed under its final name."""
+        """The last commit; then everything is closed under its final name. The folder stays this process's."""
         if self.run.closed:
             return
         self.run.closed = True
@@ -142,7 +142,10 @@ class Crawl:
             except StorageError as error:
                 logger.error(_NOT_CLEAN, error)
             self.poison.close()
-            os.close(self._lock)
+
+    def unlock(self) -> None:
+        """Leave the folder to others."""
+        os.close(self._lock)
 
 
 def say_paused(pauses: Pauses) -> None:

@@ -78,6 +78,8 @@ class FrontierScheduler:
         self._fast = FastPath.of(self._crawler)
         self._begin_session(spider)
         self._crawler.signals.connect(self.idle_ends, signals.spider_idle)
+        # Behind the extensions, which are connected before: the status has its end while the folder is ours.
+        self._crawler.signals.connect(crawl.unlock, signals.spider_closed)
         session = crawl.session
         self._loader = QueueLoader(self._engine, session.frontier, self.wake, self._log_queued)
         if session.role.keeps_hosts:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
 from scrapy.utils.request import RequestFingerprinter
@@ -72,6 +72,8 @@ def scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opene
     asyncio.run(run())
     yield made
     made.crawl.close()
+    made.spider.crawler.signals.send_catch_log(signals.spider_closed, spider=made.spider, reason="finished")
+    assert not made.crawl.folder.locked()
 
 
 def test_other_spiders_get_scrapys_own() -> None:
@@ -249,7 +251,7 @@ def test_a_request_that_a_middleware_replaced_ends_its_lease(scheduler: Opened) 
 
 
 def test_its_close_is_the_last_commit(scheduler: Opened, caplog: pytest.LogCaptureFixture) -> None:
-    """What was queued is kept, and what is left is said."""
+    """What was queued is kept, and what is left is said; the folder is its own until Scrapy says that it has ended."""
     caplog.set_level(logging.INFO)
 
     async def run() -> None:
@@ -259,3 +261,4 @@ def test_its_close_is_the_last_commit(scheduler: Opened, caplog: pytest.LogCaptu
 
     asyncio.run(run())
     assert scheduler.crawl.run.closed
+    assert scheduler.crawl.folder.locked()

@@ -184,7 +184,9 @@ def test_a_full_disk_pauses_until_there_is_room(opened: Opened, monkeypatch: pyt
 def test_what_was_paused_before_the_start_is_paused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And again in the next session."""
     folder = tmp_path / "crawl"
-    Opened(folder, monkeypatch).close()
+    before = Opened(folder, monkeypatch)
+    before.close()
+    before.unlock()
     change_pauses(folder, lambda pauses: pauses.hosts.update({"a.test": "since noon"}))
     opened = Opened(folder, monkeypatch)
     assert opened.session.frontier.hosts.suspensions.pause_of("a.test") is not None
