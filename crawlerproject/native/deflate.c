@@ -15,7 +15,6 @@ enum {
     MOST_MATCH = 258,
     MOST_BITS = 12,
     PLACES_BITS = 10,
-    BLOCK_HEAD_BITS = 452,
     FULL = 27, /* a match takes up to 36 bits more */
 };
 
@@ -29,7 +28,7 @@ static const char DISTANCE_SIZES[] = "688688584444433334589999";
 enum { TAB_SIZE = 12, BREAK_SIZE = 6 };
 
 /* The begin of a last block with that code (RFC 1951 3.2.7); its last bits share a byte with what follows. */
-static const unsigned char BLOCK_HEAD[] = {
+const unsigned char deflate_head[] = {
     0xed, 0x57, 0x77, 0x5b, 0xdc, 0x30, 0x78, 0xff, 0xbb, 0x7e, 0x1e, 0x7f, 0x07, 0x75, 0x67, 0xc9,
     0x96, 0xe4, 0x2d, 0x46, 0x7b, 0xdc, 0x91, 0x70, 0x99, 0xe4, 0x30, 0x1c, 0xa1, 0x23, 0x95, 0xa5,
     0xd7, 0x67, 0x17, 0x9f, 0xe5, 0x48, 0x72, 0x80, 0xae, 0xcf, 0x9e, 0xc7, 0x70, 0x34, 0xa3, 0x7b,
@@ -136,8 +135,9 @@ size_t deflate_member(const unsigned char *in, size_t size, unsigned char out[DE
     if (!letters[END].size)
         tables_fill();
     memcpy(out, GZIP_HEAD, sizeof GZIP_HEAD);
-    memcpy(out + sizeof GZIP_HEAD, BLOCK_HEAD, BLOCK_HEAD_BITS / 8);
-    struct writer to = {out + sizeof GZIP_HEAD + BLOCK_HEAD_BITS / 8, BLOCK_HEAD[BLOCK_HEAD_BITS / 8], BLOCK_HEAD_BITS % 8};
+    memcpy(out + sizeof GZIP_HEAD, deflate_head, DEFLATE_HEAD_BITS / 8);
+    struct writer to = {out + sizeof GZIP_HEAD + DEFLATE_HEAD_BITS / 8, deflate_head[DEFLATE_HEAD_BITS / 8],
+                        DEFLATE_HEAD_BITS % 8};
     for (size_t at = 0, length; at < size; at += length) {
         length = 1;
         if (size - at >= LEAST_MATCH) {

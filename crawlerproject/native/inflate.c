@@ -191,16 +191,21 @@ static void symbols_fill(void)
     memcpy(literal_symbols + END, MATCHES, sizeof MATCHES);
 }
 
-static bool fixed_tables(struct tables *tables)
+static const struct tables *fixed_tables(void)
 {
+    static struct tables tables;
+    static bool filled;
+    if (filled)
+        return &tables;
     unsigned char lengths[LITERALS + DISTANCES];
     memset(lengths, 8, 144);
     memset(lengths + 144, 9, 112);
     memset(lengths + 256, 7, 24);
     memset(lengths + 280, 8, 8);
     memset(lengths + LITERALS, 5, DISTANCES);
-    return table_fill(tables->literals, LITERAL_ROOM, LITERAL_BITS, lengths, LITERALS, literal_symbols)
-           && distances_fill(tables, lengths + LITERALS, DISTANCES);
+    filled = table_fill(tables.literals, LITERAL_ROOM, LITERAL_BITS, lengths, LITERALS, literal_symbols)
+             && distances_fill(&tables, lengths + LITERALS, DISTANCES);
+    return &tables;
 }
 
 static bool own_tables(struct tables *tables, struct bits *bits)
@@ -241,6 +246,24 @@ static bool own_tables(struct tables *tables, struct bits *bits)
     return lengths[END]
            && table_fill(tables->literals, LITERAL_ROOM, LITERAL_BITS, lengths, literals, literal_symbols)
            && distances_fill(tables, lengths + literals, distances);
+}
+
+/* Those of the code that deflate.c has, whose head is taken; NULL where another block begins. */
+static const struct tables *known_tables(struct bits *bits)
+{
+    enum { BYTES = DEFLATE_HEAD_BITS / 8, REST = DEFLATE_HEAD_BITS % 8 };
+    static struct tables tables;
+    static bool filled;
+    if (bits->end - bits->in <= BYTES + 8 || memcmp(bits->in, deflate_head, BYTES)
+        || LOW(bits->in[BYTES] ^ deflate_head[BYTES], REST))
+        return NULL;
+    struct bits head = *bits;
+    if (!filled && !(filled = refill(&head) && take(&head, 3) && own_tables(&tables, &head)))
+        return NULL;
+    bits->in += BYTES;
+    refill(bits);
+    take(bits, REST);
+    return &tables;
 }
 
 static bool grown(struct page_buffer *out, size_t wanted, size_t most)
@@ -387,12 +410,15 @@ bool inflate_member(const unsigned char *in, size_t size, struct page_buffer *ou
 {
     static const unsigned char plain[] = {0x1f, 0x8b, 8, 0};
     static struct tables tables; /* Python's lock is held */
-    struct bits bits = {in + HEADER, in + size, 0, 0, 0};
-    bool good = size >= HEADER && !memcmp(in, plain, sizeof plain);
+    if (size < HEADER || memcmp(in, plain, sizeof plain))
+        return false;
     if (!literal_symbols[END])
         symbols_fill();
     out->size = 0;
-    for (unsigned last = 0; good && !last;) {
+    struct bits bits = {in + HEADER, in + size, 0, 0, 0};
+    const struct tables *known = known_tables(&bits);
+    bool good = !known || coded(known, &bits, out, most);
+    for (unsigned last = known != NULL; good && !last;) {
         if (!refill(&bits))
             return false;
         last = take(&bits, 1);
@@ -401,7 +427,7 @@ bool inflate_member(const unsigned char *in, size_t size, struct page_buffer *ou
             good = stored(&bits, out, most);
             break;
         case 1:
-            good = fixed_tables(&tables) && coded(&tables, &bits, out, most);
+            good = coded(fixed_tables(), &bits, out, most);
             break;
         case 2:
             good = own_tables(&tables, &bits) && coded(&tables, &bits, out, most);

@@ -197,7 +197,9 @@ bool record_read(const unsigned char *data, size_t size, unsigned char *head, si
 bool inflate_member(const unsigned char *in, size_t size, struct page_buffer *out, size_t most, size_t *used);
 
 /* The gzip member of a short text, and how long it is; 0 where it is too long, or not of ASCII alone. */
-enum { DEFLATE_MOST = 4096, DEFLATE_ROOM = 2 * DEFLATE_MOST };
+enum { DEFLATE_MOST = 4096, DEFLATE_ROOM = 2 * DEFLATE_MOST, DEFLATE_HEAD_BITS = 452 };
+/* With which the one block of each begins: its code. */
+extern const unsigned char deflate_head[];
 size_t deflate_member(const unsigned char *in, size_t size, unsigned char out[DEFLATE_ROOM]);
 
 uint32_t checksum_crc32(const unsigned char *data, size_t size);

@@ -174,6 +174,20 @@ def test_a_short_record_is_packed_whole(fields: str, text: str, times: int) -> N
     assert member is None if odd or len(record) > 4096 else zlib.decompress(member or b"", 31) == record
 
 
+def test_the_code_of_short_records_is_known_by_all_its_bits() -> None:
+    """One bit changed anywhere in the head of the block, or a torn end: as isal reads it."""
+    reader = native.reader
+    assert reader is not None
+    member = reader.short("WARC/1.1\r\nWARC-Type: metadata\r\n", b"via: http://a.example/\r\n")
+    assert member is not None
+    assert len(reader.members(member * 2, 0, WHOLE, 0, Member)[1]) == 2
+    for bit in range(8 * 80):
+        changed = bytearray(member)
+        changed[bit // 8] ^= 1 << bit % 8
+        both(lambda changed=changed: [isinstance(found, Member) for found in walk([bytes(changed)])])
+    assert not any(any(reader.members(member[:end], 0, WHOLE, 0, Member)) for end in range(len(member)))
+
+
 def test_a_short_record_is_as_small() -> None:
     """One code for all of them takes little more room than one for each, even for one that is unlike ours."""
     reader = native.reader
