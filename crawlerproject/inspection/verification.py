@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,11 @@ from scrapy.settings import BaseSettings
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import LocalView, frontier_in, frontier_in_redis
 from crawlerproject.inspection.verified_file import (
-    Fetched,
     FileFindings,
     Findings,
     Look,
     print_of,
-    print_of_record,
+    print_of_name,
     verify_closed,
     verify_open,
 )
@@ -27,6 +26,7 @@ from crawlerproject.rules.archive.http_messages import digest_text
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.archive.withdrawal import State
 from crawlerproject.rules.printable import counted
+from crawlerproject.rules.url.urls import UrlRefused, host_key, host_of_page, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
 from crawlerproject.stores.archive.warc_reader import Progress
@@ -85,7 +85,7 @@ class Captured:
     def lost(self, originals: Iterable[tuple[bytes, Original]]) -> list[bytes]:
         """The digests of payloads whose first captures were not seen."""
         some = list(originals)
-        there = self._seen([print_of_record(original.record_id) for _, original in some])
+        there = self._seen([print_of_name(original.record_id) for _, original in some])
         return [digest for (digest, _), found in zip(some, there, strict=True) if not found]
 
     def dangling(self) -> int:
@@ -114,6 +114,15 @@ def _in_order(prints: _Prints) -> _Prints:
 def _within(those: _Prints, wanted: _Prints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     there: np.ndarray[tuple[int], np.dtype[np.bool_]] = those[those.searchsorted(wanted)] == wanted
     return there
+
+
+def _place_of(url: str) -> tuple[bytes, str]:
+    """Key and host of a page."""
+    try:
+        address = parse(url)
+    except UrlRefused:  # nothing that the frontier could know
+        return url.encode()[:24], host_key(url)
+    return address.key, address.host
 
 
 def _digest(record: PageRecord) -> str:
@@ -168,14 +177,21 @@ class Verification:
             view = frontier_in(self.crawl, at_once=any(folder.locked() for folder in self._folders))
         except OperatorError:
             self.found.notes.append("There is no frontier to compare with; only WARC files and index are checked")
-            self._files(closed, None)
+            self._files(closed, None, None)
         else:
             with view:
                 self._compared(closed, view)
         return self._ended(closed)
 
     def _compared(self, closed: dict[CrawlDir, list[Path]], view: Compared) -> None:
-        self._files(closed, view)
+        import numpy as np
+
+        pages, decided = view.pages(), array("Q")
+        while batch := list(islice(pages, _AT_A_TIME)):
+            urls = [record.url for _, record in batch]
+            known = view.known([key for key, _ in batch], list(map(host_of_page, urls)))
+            decided.extend(map(print_of_name, compress(urls, known)))
+        self._files(closed, view, _in_order(np.frombuffer(decided, np.uint64)))
         self._pages(view)
 
     def _ended(self, closed: dict[CrawlDir, list[Path]]) -> Findings:
@@ -207,7 +223,7 @@ class Verification:
             return unpack_open(view.fact_of(ALONE if folder == self.crawl else folder.name, ARCHIVE_FACT))
         return unpack_open(view.fact(ARCHIVE_FACT)) if folder == self.crawl else None
 
-    def _files(self, closed: dict[CrawlDir, list[Path]], view: Compared | None) -> None:
+    def _files(self, closed: dict[CrawlDir, list[Path]], view: Compared | None, decided: _Prints | None) -> None:
         """Each file of every folder; what is to be said of them in their order."""
         tasks: list[tuple[Path, Task]] = []
         for folder, paths in closed.items():
@@ -228,21 +244,25 @@ class Verification:
             self._tombstones += one.tombstones
             self._bodiless += one.bodiless
             self.captured.add(one)
-            if view is not None:
-                self._ask(view, one.fetched)
+            if view is not None and decided is not None:
+                self._ask(view, one.fetched, decided)
             said.append((one.place, one.problems, one.notes))
         for _, problems, notes in sorted(said):
             self.found.problems += problems
             self.found.notes += notes
 
-    def _ask(self, view: Compared, fetched: dict[bytes, Fetched]) -> None:
-        rest = iter(fetched.items())
+    def _ask(self, view: Compared, fetched: dict[str, bool], decided: _Prints) -> None:
+        """A page whose URL has a record is known; others are looked for by their keys, which several URLs may share."""
+        import numpy as np
+
+        there = _within(decided, np.fromiter(map(print_of_name, fetched), np.uint64, len(fetched)))
+        rest = ((url, *_place_of(url)) for url in compress(fetched, ~there))
         while some := list(islice(rest, _AT_A_TIME)):
-            known = view.known([key for key, _ in some], [page.host for _, page in some])
+            known = view.known([key for _, key, _ in some], [host for _, _, host in some])
             self._unknown += [
-                page.url
-                for (key, page), is_known in zip(some, known, strict=True)
-                if not is_known or (page.decided and view.page(key, page.host) is None)
+                url
+                for (url, key, host), is_known in zip(some, known, strict=True)
+                if not is_known or (fetched[url] and view.page(key, host) is None)
             ]
 
     def _pages(self, view: Compared) -> None:

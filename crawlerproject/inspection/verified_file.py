@@ -19,7 +19,6 @@ from crawlerproject.rules.archive.index_rows import CdxjEntry
 from crawlerproject.rules.archive.warc_members import TOMBSTONE, Member, is_ours
 from crawlerproject.rules.archive.withdrawal import Withdrawn
 from crawlerproject.rules.printable import counted
-from crawlerproject.rules.url.urls import UrlRefused, host_key, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.warc_reader import Progress, Take, all_members, first_member, names_of
 from crawlerproject.stores.crawl_dir import CrawlDir, stem_of
@@ -30,14 +29,6 @@ _TOO_MANY_REQUESTS, _SERVER_ERRORS = 429, 500  # RFC 6585 4, RFC 9110 15.6
 _BROKE_OFF = "disconnect"  # WARC 1.1 5.14, WARC-Truncated: the rest of the page is asked for once more
 _HOPS = re.compile(rb"(?m)^hopsFromSeed: *(\w*)")
 _FETCHED_BESIDES = (b"P", b"E")  # robots.txt, and what a page in the browser asked for: not pages of the frontier
-
-
-class Fetched(NamedTuple):
-    """A page that a frontier must know."""
-
-    host: str
-    url: str
-    decided: bool  # and have a record of
 
 
 @dataclass(slots=True)
@@ -59,7 +50,8 @@ class FileFindings(Findings):
     place: int = 0  # of the file among all
     prints: array[int] = field(default_factory=lambda: array("Q"))  # two ``print_of`` each capture, one each response
     revisits: array[int] = field(default_factory=lambda: array("Q"))  # the two, and that of the response they name
-    fetched: dict[bytes, Fetched] = field(default_factory=dict)  # by key; only where a frontier is there
+    # URLs of pages that a frontier must know, and whether it must have a record of them; only where there is one.
+    fetched: dict[str, bool] = field(default_factory=dict)
     tombstones: int = 0
     bodiless: int = 0  # captures of others, shown without a body that was withdrawn
 
@@ -121,11 +113,11 @@ def _read(
             found.bodiless += withdrawn and not covers(row.url)
             named = member.field("warc-refers-to") if kind == "revisit" and ours and not withdrawn else ""
             if named:
-                found.revisits.extend((*prints, print_of_record(named)))
+                found.revisits.extend((*prints, print_of_name(named)))
             else:
                 found.prints.extend(prints)
             if kind == "response":
-                found.prints.append(print_of_record(member.field("warc-record-id")))
+                found.prints.append(print_of_name(member.field("warc-record-id")))
             if not ours:  # others may digest a body in its chunks, or not at all
                 found.prints.append(print_of(row.url, row.status, digest_text(payload_digest(member.body))))
             (shared if member.shared else rows).append(row)
@@ -152,18 +144,10 @@ def _read(
     return found, rows
 
 
-def _note_fetched(fetched: dict[bytes, Fetched], row: CdxjEntry, metadata: bytes) -> None:
+def _note_fetched(fetched: dict[str, bool], row: CdxjEntry, metadata: bytes) -> None:
     hops = _HOPS.search(metadata)
-    if hops is not None and hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
-        return
-    try:
-        address = parse(row.url)
-        key, host = address.key, address.host
-    except UrlRefused:  # nothing that the frontier could know
-        key, host = row.url.encode()[:24], host_key(row.url)
-    before = fetched.get(key)
-    decided = not _comes_back(row) or (before is not None and before.decided)
-    fetched[key] = Fetched(host, row.url, decided)
+    if hops is None or not hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
+        fetched[row.url] = not _comes_back(row) or fetched.get(row.url, False)
 
 
 def print_of(url: str, status: int, digest: str) -> int:
@@ -171,9 +155,9 @@ def print_of(url: str, status: int, digest: str) -> int:
     return xxh3_64_intdigest(f"{url} {status} {digest}".encode())
 
 
-def print_of_record(record_id: str) -> int:
-    """A record in 64 bits."""
-    return xxh3_64_intdigest(record_id.encode())
+def print_of_name(name: str) -> int:
+    """A record's id or a page's URL in 64 bits."""
+    return xxh3_64_intdigest(name.encode())
 
 
 def _cdxj(warc: Path, rows: list[CdxjEntry], found: Findings) -> None:

@@ -26,8 +26,8 @@ PyObject *member_head(PyObject *module, PyObject *const *given, Py_ssize_t count
 enum { SHA1_BYTES = 20, SHA1_LETTERS = 32 };
 /* RFC 4648 6: five bytes are eight letters; ``size`` is a multiple of five. */
 void member_base32(const unsigned char *data, size_t size, unsigned char *letters);
-/* False with an error. */
-bool member_sha1(const unsigned char *data, size_t size, unsigned char digest[SHA1_BYTES]);
+/* Of one text or two. False with an error. */
+bool member_sha1(const struct page_span *texts, size_t count, unsigned char digests[][SHA1_BYTES]);
 
 /* Of capture.c. */
 PyObject *capture_sealed(PyObject *module, PyObject *const *given, Py_ssize_t count);

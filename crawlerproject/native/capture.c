@@ -37,17 +37,17 @@ static struct sealing sealing_of(struct page_span fields, struct page_span block
 /* False with an error. */
 static bool seal(const struct sealing *given, unsigned char *out)
 {
-    unsigned char digest[SHA1_BYTES], *block = out + given->head;
+    unsigned char digest[1][SHA1_BYTES], *block = out + given->head;
     memcpy(block, given->block.data, given->block.size);
     memcpy(block + given->block.size, given->body.data, given->body.size);
     memcpy(out + given->size - 4, "\r\n\r\n", 4);
-    if (!member_sha1(block, given->block.size + given->body.size, digest))
+    if (!member_sha1(&(struct page_span){block, given->block.size + given->body.size}, 1, digest))
         return false;
     memcpy(out, given->fields.data, given->fields.size);
     out += given->fields.size;
     memcpy(out, DIGEST_NAME, sizeof DIGEST_NAME - 1);
     out += sizeof DIGEST_NAME - 1;
-    member_base32(digest, SHA1_BYTES, out);
+    member_base32(digest[0], SHA1_BYTES, out);
     out += SHA1_LETTERS;
     memcpy(out, LENGTH_NAME, sizeof LENGTH_NAME - 1);
     memcpy(out + sizeof LENGTH_NAME - 1, given->digits, given->length);

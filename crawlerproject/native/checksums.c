@@ -83,31 +83,59 @@ FOLDING static uint32_t crc_folded(uint32_t crc, const unsigned char *data, size
     return (uint32_t)_mm_extract_epi32(whole, 1);
 }
 
-HASHING static void sha1_by_instructions(uint32_t *state, const unsigned char *data, size_t count)
+/* So many blocks of one text or of two, side by side: of one each instruction waits for the one before. */
+HASHING static inline __attribute__((always_inline)) void sha1_by_instructions(uint32_t states[][5], const unsigned char **data,
+                                                                              size_t blocks, const int texts)
 {
+#define EACH for (int text = 0; text < texts; text++)
     const __m128i turned = _mm_set_epi64x(0x0001020304050607, 0x08090a0b0c0d0e0f);
-    __m128i four = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)state), 0x1b);
-    __m128i fifth = _mm_set_epi32((int)state[4], 0, 0, 0);
-    for (; count; count--, data += 64) {
-        __m128i words[4], before = four, four_given = four, fifth_given = fifth, now;
-        for (int place = 0; place < 4; place++)
-            words[place] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)data + place), turned);
+    __m128i four[2], fifth[2];
+    EACH {
+        four[text] = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)states[text]), 0x1b);
+        fifth[text] = _mm_set_epi32((int)states[text][4], 0, 0, 0);
+    }
+    for (; blocks; blocks--) {
+        __m128i words[2][4], before[2], four_given[2], fifth_given[2], now[2];
+        EACH {
+            for (int place = 0; place < 4; place++)
+                words[text][place] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)data[text] + place), turned);
+            before[text] = four_given[text] = four[text];
+            fifth_given[text] = fifth[text];
+            data[text] += 64;
+        }
 #define SCHEDULED(step) \
-    words[(step)&3] = _mm_sha1msg2_epu32( \
-        _mm_xor_si128(_mm_sha1msg1_epu32(words[(step)&3], words[((step) + 1) & 3]), words[((step) + 2) & 3]), \
-        words[((step) + 3) & 3]);
+    EACH words[text][(step)&3] = _mm_sha1msg2_epu32( \
+        _mm_xor_si128(_mm_sha1msg1_epu32(words[text][(step)&3], words[text][((step) + 1) & 3]), \
+                      words[text][((step) + 2) & 3]), \
+        words[text][((step) + 3) & 3]);
 #define ROUNDS(step) \
-    now = (step) ? _mm_sha1nexte_epu32(before, words[(step)&3]) : _mm_add_epi32(fifth, words[0]); \
-    before = four; \
-    four = _mm_sha1rnds4_epu32(four, now, (step) / 5);
+    EACH { \
+        now[text] = (step) ? _mm_sha1nexte_epu32(before[text], words[text][(step)&3]) : _mm_add_epi32(fifth[text], words[text][0]); \
+        before[text] = four[text]; \
+        four[text] = _mm_sha1rnds4_epu32(four[text], now[text], (step) / 5); \
+    }
 #define LATER(step) SCHEDULED(step) ROUNDS(step)
         ROUNDS(0) ROUNDS(1) ROUNDS(2) ROUNDS(3) LATER(4) LATER(5) LATER(6) LATER(7) LATER(8) LATER(9)
         LATER(10) LATER(11) LATER(12) LATER(13) LATER(14) LATER(15) LATER(16) LATER(17) LATER(18) LATER(19)
-        fifth = _mm_sha1nexte_epu32(before, fifth_given);
-        four = _mm_add_epi32(four, four_given);
+        EACH {
+            fifth[text] = _mm_sha1nexte_epu32(before[text], fifth_given[text]);
+            four[text] = _mm_add_epi32(four[text], four_given[text]);
+        }
     }
-    _mm_storeu_si128((__m128i *)(void *)state, _mm_shuffle_epi32(four, 0x1b));
-    state[4] = (uint32_t)_mm_extract_epi32(fifth, 3);
+    EACH {
+        _mm_storeu_si128((__m128i *)(void *)states[text], _mm_shuffle_epi32(four[text], 0x1b));
+        states[text][4] = (uint32_t)_mm_extract_epi32(fifth[text], 3);
+    }
+}
+
+HASHING static void sha1_of_one(uint32_t *state, const unsigned char *data, size_t blocks)
+{
+    sha1_by_instructions((uint32_t(*)[5])(void *)state, &data, blocks, 1);
+}
+
+HASHING static void sha1_of_two(uint32_t states[2][5], const unsigned char *data[2], size_t blocks)
+{
+    sha1_by_instructions(states, data, blocks, 2);
 }
 #endif
 
@@ -129,7 +157,7 @@ uint32_t checksum_crc32(const unsigned char *data, size_t size)
     return ~crc_sliced(crc, data, size);
 }
 
-bool checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20])
+bool checksum_sha1(const struct page_span *texts, size_t count, unsigned char digests[][20])
 {
 #if defined(__x86_64__)
     static int hashes = -1;
@@ -137,21 +165,34 @@ bool checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[
         hashes = has(7, 29) && has(1, 19); /* SHA, SSE4.1 */
     if (!hashes)
         return false;
-    uint32_t state[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
-    unsigned char rest[128] = {0};
-    size_t left = size % 64, end = left < 56 ? 64 : 128;
-    sha1_by_instructions(state, data, size / 64);
-    if (left)
-        memcpy(rest, data + size - left, left);
-    rest[left] = 0x80;
-    for (int byte = 0; byte < 8; byte++)
-        rest[end - 1 - (size_t)byte] = (unsigned char)((uint64_t)size * 8 >> 8 * byte);
-    sha1_by_instructions(state, rest, end / 64);
-    for (int byte = 0; byte < 20; byte++)
-        digest[byte] = (unsigned char)(state[byte / 4] >> (24 - byte % 4 * 8));
+    static const uint32_t first[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
+    uint32_t states[2][5];
+    const unsigned char *data[2];
+    size_t together = 0;
+    for (size_t text = 0; text < count; text++) {
+        memcpy(states[text], first, sizeof first);
+        data[text] = texts[text].data;
+    }
+    if (count == 2) {
+        together = (texts[0].size < texts[1].size ? texts[0].size : texts[1].size) / 64;
+        sha1_of_two(states, data, together);
+    }
+    for (size_t text = 0; text < count; text++) {
+        size_t size = texts[text].size, left = size % 64, end = left < 56 ? 64 : 128;
+        unsigned char rest[128] = {0};
+        sha1_of_one(states[text], data[text], size / 64 - together);
+        if (left)
+            memcpy(rest, texts[text].data + size - left, left);
+        rest[left] = 0x80;
+        for (int byte = 0; byte < 8; byte++)
+            rest[end - 1 - (size_t)byte] = (unsigned char)((uint64_t)size * 8 >> 8 * byte);
+        sha1_of_one(states[text], rest, end / 64);
+        for (int byte = 0; byte < 20; byte++)
+            digests[text][byte] = (unsigned char)(states[text][byte / 4] >> (24 - byte % 4 * 8));
+    }
     return true;
 #else
-    (void)data, (void)size, (void)digest;
+    (void)texts, (void)count, (void)digests;
     return false;
 #endif
 }

@@ -11,7 +11,7 @@
 enum {
     MOST_INFLATED = 8 * 1024 * 1024, /* larger records gain nothing */
     MOST_KEPT = 1024 * 1024,         /* of the room for them */
-    MOST_TOGETHER = 2 * 1024 * 1024, /* of a list of members, but for its last */
+    MOST_TOGETHER = 512 * 1024,      /* of a list of members, but for its last: cached when their digests are asked for */
     TIME_DIGITS = 14,                /* YYYYmmddHHMMSS */
     MOST_MIME = 128,
 };
@@ -161,10 +161,10 @@ static size_t http_head(struct page_span block)
     return block.size;
 }
 
-bool member_sha1(const unsigned char *data, size_t size, unsigned char digest[SHA1_BYTES])
+bool member_sha1(const struct page_span *texts, size_t count, unsigned char digests[][SHA1_BYTES])
 {
     static PyObject *sha1, *names; /* hashlib's, and those of its arguments */
-    if (checksum_sha1(data, size, digest))
+    if (checksum_sha1(texts, count, digests))
         return true;
     if (!sha1) {
         PyObject *library = PyImport_ImportModule("hashlib");
@@ -172,44 +172,49 @@ bool member_sha1(const unsigned char *data, size_t size, unsigned char digest[SH
         sha1 = names ? PyObject_GetAttrString(library, "sha1") : NULL;
         Py_XDECREF(library);
     }
-    PyObject *view = sha1 ? PyMemoryView_FromMemory((char *)data, (Py_ssize_t)size, PyBUF_READ) : NULL;
-    PyObject *hash = view ? PyObject_Vectorcall(sha1, (PyObject *[]){view, Py_False}, 1, names) : NULL;
-    PyObject *made = hash ? PyObject_CallMethod(hash, "digest", NULL) : NULL;
-    if (made)
-        memcpy(digest, PyBytes_AS_STRING(made), SHA1_BYTES);
-    Py_XDECREF(made);
-    Py_XDECREF(hash);
-    Py_XDECREF(view);
-    return made != NULL;
-}
-
-/* True of what is not stated. False with an error, or without. */
-static bool agrees(struct page_span stated, const unsigned char *data, size_t size)
-{
-    unsigned char digest[SHA1_BYTES], letters[SHA1_LETTERS];
-    if (!stated.size)
-        return true;
-    if (stated.size != LABEL + SHA1_LETTERS || !begins(stated, SHA1))
-        return false;
-    if (!member_sha1(data, size, digest))
-        return false;
-    member_base32(digest, SHA1_BYTES, letters);
-    return !memcmp(stated.data + LABEL, letters, SHA1_LETTERS);
+    bool right = sha1 != NULL;
+    for (size_t text = 0; right && text < count; text++) {
+        PyObject *view = PyMemoryView_FromMemory((char *)texts[text].data, (Py_ssize_t)texts[text].size, PyBUF_READ);
+        PyObject *hash = view ? PyObject_Vectorcall(sha1, (PyObject *[]){view, Py_False}, 1, names) : NULL;
+        PyObject *made = hash ? PyObject_CallMethod(hash, "digest", NULL) : NULL;
+        right = made != NULL;
+        if (made)
+            memcpy(digests[text], PyBytes_AS_STRING(made), SHA1_BYTES);
+        Py_XDECREF(made);
+        Py_XDECREF(hash);
+        Py_XDECREF(view);
+    }
+    return right;
 }
 
 /* False: Python looks once more. */
 PyObject *member_holds(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    struct page_span block;
+    unsigned char digests[2][SHA1_BYTES], letters[SHA1_LETTERS];
+    struct page_span block, texts[2], stated[2];
+    size_t held = 0;
     (void)module;
-    if (!are_plain(given, count, &block) || !agrees(record_value(given[0], BLOCK_DIGEST), block.data, block.size))
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
-    struct page_span stated = record_value(given[0], PAYLOAD_DIGEST);
-    if (!stated.size || is(record_value(given[0], "warc-type"), "revisit"))
-        return Py_NewRef(Py_True);
-    size_t start = begins(record_value(given[0], "content-type"), "application/http") ? http_head(block) : 0;
-    bool holds = agrees(stated, block.data + start, block.size - start);
-    return PyErr_Occurred() ? NULL : PyBool_FromLong(holds);
+    if (!are_plain(given, count, &block))
+        return Py_NewRef(Py_False);
+    stated[held] = record_value(given[0], BLOCK_DIGEST);
+    if (stated[held].size)
+        texts[held++] = block;
+    stated[held] = record_value(given[0], PAYLOAD_DIGEST);
+    if (stated[held].size && !is(record_value(given[0], "warc-type"), "revisit")) {
+        size_t start = begins(record_value(given[0], "content-type"), "application/http") ? http_head(block) : 0;
+        texts[held++] = (struct page_span){block.data + start, block.size - start};
+    }
+    for (size_t text = 0; text < held; text++)
+        if (stated[text].size != LABEL + SHA1_LETTERS || !begins(stated[text], SHA1))
+            return Py_NewRef(Py_False);
+    if (!member_sha1(texts, held, digests))
+        return NULL;
+    bool holds = true;
+    for (size_t text = 0; text < held; text++) {
+        member_base32(digests[text], SHA1_BYTES, letters);
+        holds = holds && !memcmp(stated[text].data + LABEL, letters, SHA1_LETTERS);
+    }
+    return PyBool_FromLong(holds);
 }
 
 /* The value of a Content-Type without its parameters, in small letters; false if it is not of ASCII, or long. */

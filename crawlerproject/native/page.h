@@ -203,8 +203,8 @@ extern const unsigned char deflate_head[];
 size_t deflate_member(const unsigned char *in, size_t size, unsigned char out[DEFLATE_ROOM]);
 
 uint32_t checksum_crc32(const unsigned char *data, size_t size);
-/* False where the processor has no instructions for it: the digest is to come from elsewhere. */
-bool checksum_sha1(const unsigned char *data, size_t size, unsigned char digest[20]);
+/* Of one text or two. False where the processor has no instructions for it: the digests are to come from elsewhere. */
+bool checksum_sha1(const struct page_span *texts, size_t count, unsigned char digests[][20]);
 
 /* --- between these files ------------------------------------------------------------------------------------- */
 

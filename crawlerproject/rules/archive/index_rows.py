@@ -154,7 +154,7 @@ def line(row: CdxjEntry, filename: str) -> bytes:
         "truncated": row.truncated,
     }
     present = {name: value for name, value in fields.items() if value}
-    return b"%b %b %b" % (surt_key(row.url).encode(), row.timestamp.encode(), orjson.dumps(present))
+    return f"{surt_key(row.url)} {row.timestamp} ".encode() + orjson.dumps(present)
 
 
 def parse(index_line: bytes) -> tuple[CdxjEntry, str] | None:
@@ -277,6 +277,7 @@ _URL = re.compile(
 _SEGMENT = re.compile(r"-\d{17}-(\d{5,})-")
 _PART_OF = re.compile(rb"(?im)^isPartOf:([^\r\n]*+)")
 
+_ROBOTS = "/robots.txt"
 _TIME_DIGITS = 14
 
 _Parts = tuple[str | None, ...]
@@ -294,7 +295,7 @@ class Url(NamedTuple):
 
 def subset_of(row: CdxjEntry) -> str:
     """Which of Common Crawl's subsets a capture belongs to: ``warc`` has bodies of pages, and nothing else."""
-    if _parts(row.url).path == "/robots.txt":
+    if _ROBOTS in row.url and _parts(row.url).path == _ROBOTS:
         return "robotstxt"
     return "warc" if row.status == 200 and row.mime != REVISIT_MIME else "crawldiagnostics"
 
@@ -305,18 +306,18 @@ def crawl_of(warcinfo: Member | None, otherwise: str) -> str:
     return quote((found[1].strip(b" \t").decode("utf-8", "replace") if found else "") or otherwise or "crawl", safe="")
 
 
-def columns(row: CdxjEntry, filename: str) -> tuple[object, ...]:
-    """The values of COLUMNS for one capture; ``fetch_time`` has whole seconds, as Common Crawl's has."""
+def columns(row: CdxjEntry, filename: str, key: str, time: datetime) -> tuple[object, ...]:
+    """The values of COLUMNS for one capture, of whose URL ``key`` is the ``surt_key``."""
     url = _parts(row.url)
     return (
-        surt_key(row.url),
+        key,
         row.url,
         *_host_columns(url.host),
         url.protocol,
         url.port,
         url.path,
         url.query,
-        _time(row.timestamp),
+        time,
         row.status,
         row.redirect or None,
         row.digest or None,
@@ -338,6 +339,11 @@ def _segment(filename: str) -> str:
     return found[1] if found else ""
 
 
+def fetch_time(row: CdxjEntry) -> datetime:
+    """When a capture was fetched, in whole seconds, as Common Crawl has it."""
+    return _time(row.timestamp)
+
+
 @lru_cache(maxsize=1024)  # hundreds are fetched within one second
 def _time(timestamp: str) -> datetime:
     """The time of an index line; WARC 1.1 lets others leave out what comes after the year."""
@@ -351,7 +357,6 @@ def _time(timestamp: str) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-@lru_cache(maxsize=16)  # a row's subset and its columns ask for the same
 def _parts(url: str) -> Url:
     found = _URL.match(url)
     if found is None:

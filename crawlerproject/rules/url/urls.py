@@ -297,6 +297,17 @@ def host_key(url: str) -> str:
     return name if port is None else f"{name}:{port}"
 
 
+def host_of_page(url: str) -> str:
+    """``host_key`` of an address that ``parse`` wrote, without parsing it again where its host was met before."""
+    end = url.find("/", len("https://"))
+    return _host_of_front(url[:end]) if end > 0 else host_key(url)
+
+
+@lru_cache(maxsize=65_536)  # as ``host_name``
+def _host_of_front(front: str) -> str:
+    return host_key(front + "/")
+
+
 @lru_cache(maxsize=65_536)  # some links of every page, and each turn, ask for the same few
 def host_name(key: str) -> str:
     """Host name of a host key: the port, if any, taken off; brackets of an IPv6 address stay."""

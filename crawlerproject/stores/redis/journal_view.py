@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.rules.url.urls import host_key
+from crawlerproject.rules.url.urls import host_of_page
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import PageRecord, QueuedPage, host_of_fact
 from crawlerproject.stores.redis import format_two, journals
@@ -121,7 +121,7 @@ class JournalView(RedisCrawl):
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page and its key."""
-        return self._listed(lambda reader: reader.pages(), lambda row: host_key(row[1].url))
+        return self._listed(lambda reader: reader.pages(), lambda row: host_of_page(row[1].url))
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""

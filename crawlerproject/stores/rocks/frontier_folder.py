@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.rules.url.urls import host_key
+from crawlerproject.rules.url.urls import host_key, host_of_page
 from crawlerproject.stores.atomic_files import storage_errors, sync_path, unused
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.crawl_folders import FleetPlan, refuse_moved
@@ -222,7 +222,7 @@ class FleetView:
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page and its key, worker by worker."""
         for worker, view in self._each():
-            yield from (row for row in view.pages() if self._plan.holder(host_key(row[1].url)) == worker)
+            yield from (row for row in view.pages() if self._plan.holder(host_of_page(row[1].url)) == worker)
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""

@@ -21,6 +21,7 @@ from crawlerproject.rules.archive.index_rows import (
     _plain_key,
     columns,
     crawl_of,
+    fetch_time,
     sha1_of,
     subset_of,
     surt_key,
@@ -174,7 +175,8 @@ def row(url: str, **changes: Any) -> CdxjEntry:
 
 def values(url: str, **changes: object) -> dict[str, object]:
     """The columns of a capture by name."""
-    found = columns(row(url, **changes), "crawl-20261121161516497-00007-vm.warc.gz")
+    capture = row(url, **changes)
+    found = columns(capture, "crawl-20261121161516497-00007-vm.warc.gz", surt_key(url), fetch_time(capture))
     return dict(zip(NAMES, found, strict=True))
 
 

@@ -1,11 +1,8 @@
-"""The order of the Parquet index is the same, whether Python or Arrow sorts."""
+"""The order of the Parquet index is the one in which Arrow sorts."""
 
 import random
 
-import pytest
-
 from crawlerproject.rules.archive.index_rows import CdxjEntry
-from crawlerproject.stores.index import parquet_tables
 from crawlerproject.stores.index.parquet_tables import tables_of
 
 HOSTS = ("a.example", "b.example", "a.b.example", "xn--bcher-kva.example", "192.0.2.1")
@@ -24,15 +21,13 @@ def captures(count: int) -> list[CdxjEntry]:
     return made
 
 
-@pytest.mark.parametrize("most_here", [1, 7, 100, 499])
-def test_arrow_sorts_as_python_does(monkeypatch: pytest.MonkeyPatch, most_here: int) -> None:
-    """The whole tables are equal, wherever the border between the two lies."""
-    rows = captures(1100)
-    by_python = tables_of("x.warc.gz", rows)
+def test_the_order_is_that_of_arrow() -> None:
+    """By key, time and offset, of bytes and not of UTF-16, in pieces of any number."""
+    rows = captures(3000)
+    tables = tables_of("x.warc.gz", rows)
 
-    monkeypatch.setattr(parquet_tables, "_MOST_SORTED_HERE", most_here)
-    by_arrow = tables_of("x.warc.gz", rows)
-
-    assert by_python.keys() == by_arrow.keys() == {"warc", "robotstxt"}
-    assert all(by_python[subset].equals(by_arrow[subset]) for subset in by_python)
-    assert [table.num_rows for table in by_python.values()] == [table.num_rows for table in by_arrow.values()]
+    assert tables.keys() == {"warc", "robotstxt"}
+    assert sum(table.num_rows for table in tables.values()) == len(rows)
+    order = [(name, "ascending") for name in ("url_surtkey", "fetch_time", "warc_record_offset")]
+    assert all(table.equals(table.sort_by(order)) for table in tables.values())
+    assert all(table["url_surtkey"].num_chunks == 1 for table in tables.values())
