@@ -132,7 +132,7 @@ PyObject *capture_ids(PyObject *module, PyObject *random)
 /* --- texts ----------------------------------------------------------------------------------------------------------- */
 
 #define NAMES(X) \
-    X(address) X(body) X(chunked) X(cipher) X(delay_seconds) X(duplicate) X(ended_at) X(error) X(ip) X(is_hub) X(is_render) \
+    X(body) X(cipher) X(delay_seconds) X(duplicate) X(ended_at) X(error) X(ip) X(is_hub) X(is_render) \
     X(kind) X(lease) X(leased_at) X(location) X(mime) X(protocols) X(reason) X(received_bytes) X(rendered) X(request_bytes) \
     X(row) X(started_at) X(status) X(subrequest) X(truncated) X(ttfb_seconds) X(url) X(wire)
 #define AS_PLACE(name) OF_##name,
@@ -488,8 +488,8 @@ static void add_metadata(struct building *of)
     ADD(to, "hopsFromSeed: ");
     add_object(to, context_of(of, HOPS));
     ADD(to, "\r\nfetchTimeMs: ");
-    to->odd |= !(took < 1e15);
-    add_digits(to, took > 0 && took < 1e15 ? (uint64_t)took : 0, 1);
+    to->odd |= !(fabs(took) < 1e15);
+    add_digits(to, took > 0 && !to->odd ? (uint64_t)took : 0, 1);
     ADD(to, "\r\n");
     if (context_of(of, DELAY_SECONDS) != Py_None) {
         ADD(to, "politenessDelaySeconds: ");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import orjson
@@ -112,6 +113,7 @@ def test_what_is_no_capture_is_left_to_python(odd: dict[str, Any]) -> None:
     assert reader.capture(Capture, exchange(), *found(Context("http://a.test/"), **odd)) is None
     nothing: dict[str, Any] = {"body": None}
     assert reader.capture(Capture, object(), *found(Context("http://a.test/"))) is None
+    assert reader.capture(Capture, exchange(ended_at=-inf), *found(Context("http://a.test/"))) is None
     assert reader.capture(Capture, replace(exchange(), **nothing), *found(Context("http://a.test/"))) is None
 
 
