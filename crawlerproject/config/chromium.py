@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 # The headless shell first: the same engine without a browser's windows shows a page for a third of the CPU (measured).
 # Then Debian's, Chrome, and the names other systems give them.
 _NAMES = ("chromium-headless-shell", "chromium", "google-chrome-stable", "google-chrome", "chromium-browser", "chrome")
-_PLAYWRIGHTS = ("chromium_headless_shell-*/chrome-linux*/headless_shell", "chromium-*/chrome-linux*/chrome")
+_PLAYWRIGHTS = (
+    "chromium_headless_shell-*/chrome-headless-shell-linux*/chrome-headless-shell",  # as it comes now
+    "chromium_headless_shell-*/chrome-linux*/headless_shell",
+    "chromium-*/chrome-linux*/chrome",
+)
 # Where Playwright keeps the browsers that `playwright install` fetched; the environment variable is Playwright's.
 _PLAYWRIGHT_FOLDER = "~/.cache/ms-playwright"
 

@@ -11,7 +11,8 @@ from crawlerproject.errors import OperatorError
 
 PLACES = (
     *("bin/chromium-headless-shell", "bin/chromium", "bin/google-chrome"),
-    *("fetched/chromium_headless_shell-9/chrome-linux/headless_shell", "fetched/chromium-9/chrome-linux/chrome"),
+    "fetched/chromium_headless_shell-9/chrome-headless-shell-linux64/chrome-headless-shell",
+    *("fetched/chromium_headless_shell-8/chrome-linux/headless_shell", "fetched/chromium-9/chrome-linux64/chrome"),
 )
 
 
