@@ -114,7 +114,7 @@ class WatWriter(_Records):
     def _facts(self, source: Member, page: PageText | None) -> dict[str, Any]:
         envelope: dict[str, Any] = {
             "Format": "WARC",
-            "Actual-Content-Length": str(len(source.block)),
+            "Actual-Content-Length": source.field("content-length") if source.is_large else str(len(source.block)),
             # Names as they are usually spelled; readers of WARC lower-case them.
             "WARC-Header-Metadata": {
                 "-".join(part.upper() if part in _CAPITALS else part.title() for part in name.split("-")): value

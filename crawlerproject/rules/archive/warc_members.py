@@ -353,13 +353,15 @@ class LargeRecord:
 
     @classmethod
     def of(cls, beginning: bytes, max_bytes: int) -> LargeRecord | None:
-        """The record that begins so, if it says that it is larger than ``max_bytes``."""
+        """The record that begins so, if it says that with its head it is larger than ``max_bytes``."""
         head, end, rest = beginning.partition(_END)
         if not end or not head.startswith(_PLAIN):
             return None
         fields = _fields_of(head)
         stated = fields.first("content-length")
-        if not (stated.isascii() and stated.isdigit()) or len(stated) > MAX_LENGTH_DIGITS or int(stated) <= max_bytes:
+        if not (stated.isascii() and stated.isdigit()) or len(stated) > MAX_LENGTH_DIGITS:
+            return None
+        if len(head) + int(stated) + 2 * len(_END) <= max_bytes:
             return None
         record = cls(fields, int(stated))
         record.take(rest)

@@ -155,6 +155,15 @@ def test_a_large_record_hides_nothing_behind_it(native: bool, monkeypatch: pytes
     assert found[2].block == whole[2].block[:LARGE_KEPT_BYTES]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("below", [0, 100, 400, 1000])
+def test_a_record_about_as_large_as_is_held_hides_nothing_either(below: int) -> None:
+    """Its head counts: with it, it may be larger than what is held, though its block is not."""
+    data = info_member() + make(exchange(bytes(MOST - below))).members + make().members
+    found = list(walk(batched(data), max_bytes=MOST))
+
+    assert [type(each) for each in found] == [Member] * 7
+
+
 @pytest.mark.parametrize("kept", [CHUNK_BYTES // 2, MOST])
 def test_of_a_large_record_the_beginning_is_held(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """So much and no more, however it comes."""
