@@ -180,9 +180,21 @@ def test_rules_that_left_memory_are_not_parsed_again(monkeypatch: pytest.MonkeyP
         for name in set(parsed.__slots__) - {"_matcher"}:
             assert getattr(found, name) == getattr(parsed, name)
         assert cache.floor_seconds(origin) == number
+    assert cache.rules("http://h1.example")._matcher is not cache.rules("http://h2.example")._matcher
     cache.forget(lambda name: name == "h7.example")
     assert cache.rules("http://h7.example").allowed("http://h7.example/")
     assert not cache.rules("http://h8.example").allowed("http://h8.example/")
+
+
+def test_equal_rules_share_one_matcher_when_they_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when they are parsed: a million hosts have the same few files."""
+    monkeypatch.setattr(robots_cache, "_PARSED_KEPT", 1)
+    store = MemoryStore()
+    cache = RobotsCache(store, "TestBed", DAY)
+    origins = [f"http://h{number}.example" for number in range(9)]
+    for origin in origins:
+        kept(store, origin, NO)
+    assert len({id(cache.rules(origin)._matcher) for origin in origins + origins}) <= 2
 
 
 def test_what_is_stored_of_a_long_file_reads_the_same() -> None:

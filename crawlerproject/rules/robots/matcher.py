@@ -13,10 +13,12 @@ The work that a hostile file and path can still cost is counted, and beyond the 
 
 from __future__ import annotations
 
+import pickle
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,6 +65,8 @@ LENGTH = 4
 _CHOICES = 8
 # Knuth's multiplier for hashing to the upper bits (The Art of Computer Programming 3, 6.4).
 _MULTIPLIER = 2654435761
+# Of packed matchers that are shared: beyond it they are rarely equal. A thousand take some 6 MB (ours).
+_SHARED_BYTES, _SHARED_KEPT = 1000, 1000
 # Places in the table for each rule: one in so many pieces of a path is looked up in vain.
 _SPARSE = 16
 
@@ -122,6 +126,11 @@ class Matcher:
         self._scan = sum(pattern.scan for pattern in self._patterns)
         self._pieces: Pieces | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Packed: small ones that are equal share one again, as those that are made of equal rules do."""
+        packed = pickle.dumps([getattr(self, name) for name in self.__slots__])
+        return _shared if len(packed) <= _SHARED_BYTES else _unpacked, (packed,)
+
     def verdict(self, path: str) -> PathAccess:
         """What the longest rule says that matches ``path`` (as ``spelled`` returns it)."""
         rank = self._ranks[bisect_right(self._edges, path)]
@@ -172,6 +181,18 @@ class Matcher:
                 rank = pattern.rank
                 break
         return PathAccess.ALLOW if rank & 1 or not rank else PathAccess.DENY
+
+
+def _unpacked(packed: bytes) -> Matcher:
+    matcher = Matcher.__new__(Matcher)
+    for name, value in zip(Matcher.__slots__, pickle.loads(packed), strict=True):  # which we have made
+        setattr(matcher, name, value)
+    return matcher
+
+
+@lru_cache(maxsize=_SHARED_KEPT)
+def _shared(packed: bytes) -> Matcher:
+    return _unpacked(packed)
 
 
 class Pieces:
