@@ -31,7 +31,7 @@ from tests.warc_samples import STARTED_AT, exchange
 SECRET = b"s3cr3t-of-the-owner"
 
 
-EXPECTED = ("has not ended", "scrapy index makes it again", "Captures were erased", "of other pages", ".torn files")
+EXPECTED = ("has not ended", "scrapy index makes it again", "Captures were erased", "of other pages", ".torn file")
 """What verify may say between two deaths: an index may still name what was asked back."""
 
 

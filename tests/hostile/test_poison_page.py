@@ -68,7 +68,7 @@ def test_a_page_that_kills_twice_is_set_aside_and_the_rest_is_crawled(tmp_path: 
         assert status == 0
         assert web.paths("evil.test").count("/poison") == 2
 
-        assert command(web, "recover", "--poison").startswith("1 pages")
+        assert command(web, "recover", "--poison").startswith("1 page ")
         cured = True
         status, log = run_once(web, seeds, 5)
         assert status == 0

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import orjson
 
+from crawlerproject.rules.printable import counted
 from crawlerproject.rules.text_likeness import Marks
 
 # Ours, measured on the traps of tests/web/profiles/traps.py: small enough that a trap costs less than a minute's worth
@@ -226,7 +227,8 @@ class HostYields:
                     yield _trapped(name, entry)
         lists = self.lists
         if lists.refused:
-            files = f"sitemaps and feeds named {lists.new} pages with new text in {lists.fetched} files"
+            named, fetched = counted(lists.new, "page"), counted(lists.fetched, "file")
+            files = f"sitemaps and feeds named {named} with new text in {fetched}"
             yield Trapped(LISTS, lists.fetched, lists.new, lists.refused, f"{files} and their budget is spent")
 
     def pack(self) -> bytes:

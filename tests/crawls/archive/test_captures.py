@@ -137,9 +137,10 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 def _response(crawled: Crawled, name: str) -> Record:
-    """The answer's record; of one that broke off, which may have been asked for twice, the last."""
+    """The answer's record; of a failure, which may have been asked for twice, the last."""
     found = [record for record in crawled.records[f"/{name}"] if record.kind in ("response", "revisit")]
-    assert len(found) == 1 or all(record.fields.get("WARC-Truncated") == "disconnect" for record in found)
+    failed = name == "status-999" or all(record.fields.get("WARC-Truncated") == "disconnect" for record in found)
+    assert len(found) == 1 or failed
     return found[-1]
 
 

@@ -39,7 +39,7 @@ def test_pause_end_and_refusal_are_told(tmp_path: Path, listener: Listener) -> N
             ask(folder, "pause", "one.test")  # the only host: nothing is left to do, and the crawl ends
             assert process.wait(timeout=60) == 0
         refused = run(web, "web", "-a", "scope=host", **hook)
-        unheard = run(web, "web", "-a", "max_pages=1", HOOK_COMMAND="/no/such/program", HOOK_URL="")
+        unheard = run(web, "web", "-a", "max_pages=1", HOOK_COMMAND="/bin/false", HOOK_URL="")
 
     events = told(tmp_path / "told")
     names = [event["event"] for event in events]

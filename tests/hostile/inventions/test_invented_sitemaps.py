@@ -71,7 +71,7 @@ def test_sitemaps_live_on_the_pages_that_they_name(tmp_path: Path) -> None:
         web.assert_undisturbed(pace_seconds=PACE_SECONDS + 10, least=40)  # two crawls apart
         assert f"'refused/sitemap-budget': {INVENTED + 1 - FETCHED}" in crawled.log
         assert "'refused/sitemap-budget'" not in again.log
-        assert f"evil.test sitemaps  sitemaps and feeds named 1 pages with new text in {FETCHED} files" in told(
+        assert f"evil.test sitemaps  sitemaps and feeds named 1 page with new text in {FETCHED} files" in told(
             again, "traps", f"evil.test:{web.port}"
         )
         refused = next(n for n in range(INVENTED) if f"/map{n}.xml" not in asked)
