@@ -16,11 +16,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.watch.machine import sizes
 from tests.web.judge import judge_pauses, read_visits
 from tests.web.running import PROJECT, crawl_command, many_files, measured, start, wait_for
@@ -77,7 +79,7 @@ def crawled(folder: Path, hosts: int, links: int, given: argparse.Namespace) -> 
     verdict = judge_pauses(visits, host_seconds=given.delay, ip_seconds=given.delay)
     seconds = max(visit.end for visit in visits) - visits[0].start
     bill = Bill(len(visits), seconds, spent.cpu_seconds / len(visits) * 1000, len(verdict.faults))
-    stored = sizes(CrawlDir(folder / "crawl")) if given.workers < 2 else {}
+    stored = sum((Counter(sizes(each)) for each in folders_of(CrawlDir(folder / "crawl"))), Counter[str]())
     print(
         f"{hosts:,} hosts, {links} links a page: {bill.pages:,} requests in {seconds:.0f} s, "
         f"{bill.pages / seconds:.0f} a second, CPU {bill.cpu_ms:.2f} ms each, memory {spent.peak_bytes >> 20} MiB\n"
