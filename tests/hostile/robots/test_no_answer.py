@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.running import scrapy
 from tests.hostile.arena import SETTINGS, Arena, Crawled, answer, arena, page
+from tests.web import zygote
+from tests.web.running import IDENTITY
 
 MOST_FAILURES = int(SETTINGS["HOST_MAX_FAILURES"])
 UNASKED = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n"
@@ -90,10 +93,10 @@ def test_a_command_is_refused_as_well(tmp_path: Path) -> None:
     """What the frontier knows nothing of is judged by the guard, which says why."""
     with arena(tmp_path) as web:
         url = web.site("wall.test", lambda asked: WALLS["smiling.test"] if asked.path == "/robots.txt" else page())
-        done = scrapy(
-            *("fetch", url, "-s", f"FETCH_HOSTS_FILE={tmp_path / 'hosts'}"),
-            *("-s", 'FETCH_ALLOW_NETWORKS=["127.0.0.0/8"]', "-s", f"CRAWL_DIR={tmp_path / 'crawl'}"),
-        )
+        given = {**IDENTITY, "CRAWL_DIR": tmp_path / "crawl", "FETCH_HOSTS_FILE": tmp_path / "hosts"}
+        given["FETCH_ALLOW_NETWORKS"] = "127.0.0.0/8"
+        options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+        done = zygote.run([sys.executable, "-m", "scrapy", "fetch", url, *options])  # an event loop of its own
     assert web.of("wall.test") == []
     assert "robots-unreachable" in done.stderr
     assert "an anti-bot wall (cloudflare) answered" in done.stderr
