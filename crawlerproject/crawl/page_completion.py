@@ -195,6 +195,8 @@ class PageCompletion:
         self.renders = RenderCompletion(frontier, records, models, run)
         self._unwritten: list[LeaseResult] = []
         self._held = False  # the archive's file is closed: what ends waits for the next one
+        # What others know of a page may be far away: pauses begin where answers ended, not where this was compared.
+        self.asks_others = False
 
     def finish(self, result: LeaseResult) -> None:
         """Archive and log a page and end its lease; without room on the disk it is kept until there is some."""
@@ -314,7 +316,7 @@ class PageCompletion:
             result.cut = wire.status == 200 and wire.truncated == "disconnect"
             result.cut = result.cut or (wire.status == 304 and result.reason is Reason.HTTP_ERROR)
             result.too_slow = wire.truncated == "time"
-            if result.answered and not wire.truncated:  # else it may have gone on for the server
+            if self.asks_others and result.answered and not wire.truncated:  # else the server may have sent more
                 result.ended_at = wire.ended_at
         if result.target is not None and result.target.address.key == row.page_key:
             # Redirected to what is known under the page's own key: it differs in a session id or the like.
