@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -103,12 +104,16 @@ def disturb(fleet: Workers, server: RedisServer, folder: Path) -> Iterator[tuple
     since = outputs()
     fleet.start(*_NAMES)
     until_more(fleet)
+    for name in _NAMES:  # or they would commit to the server between its start and its loss
+        fleet.signal(name, signal.SIGSTOP)
     server.stop()
     data_of(server, folder / "later")
     server.start()
     cut = torn(fleet)
     with server.client() as client:
         client.flushall()
+    for name in _NAMES:
+        fleet.signal(name, signal.SIGCONT)
     yield "emptied", stopped(fleet, since, cut)
 
     server.stop()
