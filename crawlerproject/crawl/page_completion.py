@@ -184,8 +184,13 @@ class PageCompletion:
         reporter: FailureReporter,
         run: Run,
         retry_after_max_seconds: float,
+        *,
+        asks_redis: bool = False,
     ) -> None:
-        """``retry_after_max_seconds``: a longer Retry-After counts as this long."""
+        """``retry_after_max_seconds``: a longer Retry-After counts as this long.
+
+        ``asks_redis``: what is known of a page may be far away, so pauses begin where answers ended.
+        """
         self._frontier = frontier
         self._records = records
         self._models = models
@@ -195,8 +200,7 @@ class PageCompletion:
         self.renders = RenderCompletion(frontier, records, models, run)
         self._unwritten: list[LeaseResult] = []
         self._held = False  # the archive's file is closed: what ends waits for the next one
-        # What others know of a page may be far away: pauses begin where answers ended, not where this was compared.
-        self.asks_others = False
+        self.asks_redis = asks_redis
 
     def finish(self, result: LeaseResult) -> None:
         """Archive and log a page and end its lease; without room on the disk it is kept until there is some."""
@@ -316,7 +320,7 @@ class PageCompletion:
             result.cut = wire.status == 200 and wire.truncated == "disconnect"
             result.cut = result.cut or (wire.status == 304 and result.reason is Reason.HTTP_ERROR)
             result.too_slow = wire.truncated == "time"
-            if self.asks_others and result.answered and not wire.truncated:  # else the server may have sent more
+            if self.asks_redis and result.answered and not wire.truncated:  # else the server may have sent more
                 result.ended_at = wire.ended_at
         if result.target is not None and result.target.address.key == row.page_key:
             # Redirected to what is known under the page's own key: it differs in a session id or the like.

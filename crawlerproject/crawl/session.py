@@ -133,8 +133,7 @@ def assembled(
     records = CrawlRecords(archive, frontier, models.duplicates)
     reporter = FailureReporter(resumed.hosts)
     longest_seconds = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
-    pages = PageCompletion(frontier, records, models, reporter, run, longest_seconds)
-    pages.asks_others = not role.keeps_hosts
+    pages = PageCompletion(frontier, records, models, reporter, run, longest_seconds, asks_redis=not role.keeps_hosts)
     session = Session(
         role,
         archive,

@@ -60,7 +60,7 @@ def test_pauses_begin_where_the_answer_ended(bench: Bench, truncated: str) -> No
     page = page_of(bench.page_lease(), bench.now)
     assert page.wire is not None
     page.wire.truncated, host = truncated, page.lease.host
-    bench.session.pages.asks_others = True  # as a worker over Redis
+    bench.session.pages.asks_redis = True  # as a worker over Redis
     bench.now += host.delay_seconds / 2
     bench.session.pages.finish(page)
     began = bench.now if truncated else page.wire.ended_at
